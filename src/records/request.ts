@@ -1,0 +1,68 @@
+/** What to send: one prompt, how long the client believes it is, and how long the answer shall be. */
+export interface RequestSpec {
+  /** Position in the workload, from 0. */
+  readonly index: number;
+  readonly prompt: string;
+  /** Prompt tokens as counted on this side, without the chat template. */
+  readonly promptTokens: number;
+  /** Output tokens asked for (`max_tokens`, pinned by `ignore_eos`). */
+  readonly outputTokens: number;
+}
+
+/** How a request ended. `ok` needs at least one token and a terminal signal; everything else is a failure with a name. */
+export const outcomes = [
+  'ok',
+  /** A status other than 200. */
+  'http_error',
+  /** An error object inside a 200 answer. */
+  'in_band_error',
+  /** The body ended, or the stream broke, before a terminal signal. */
+  'truncated',
+  /** A terminal signal, and not one token. */
+  'empty',
+  'timeout',
+  'connection_error',
+  /** We gave up on it: Ctrl-C, or the engine died. */
+  'cancelled',
+] as const;
+export type Outcome = (typeof outcomes)[number];
+
+/** Who counted the output tokens: the server's `usage`, a tokenizer on this side, or nobody (one a chunk is assumed). */
+export type TokenCounter = 'server' | 'tokenizer' | 'chunks';
+
+/**
+ * What happened to one request, raw and final. All times are seconds since the start of the load (the moment from which
+ * the first request is due), on the client's monotonic clock. A time that never came is absent.
+ */
+export interface RequestRecord {
+  readonly index: number;
+  readonly outcome: Outcome;
+  /** Why it failed, in the server's or the system's words. */
+  readonly error?: string;
+  readonly httpStatus?: number;
+  /** When the schedule wanted it sent. With a limit on concurrency: when its slot became free. */
+  readonly intendedSendS: number;
+  /** When its first byte was handed to the socket. */
+  readonly sendS: number;
+  /** First event of any kind, role-only ones included; comments are not events. */
+  readonly firstEventS?: number;
+  /** First token on any channel: content, reasoning or tool call. */
+  readonly firstTokenS?: number;
+  /** First token of the answer itself (content). */
+  readonly firstAnswerTokenS?: number;
+  /** Every token-bearing event: when it was read. */
+  readonly tokenTimesS: readonly number[];
+  /** Last token-bearing event. */
+  readonly lastTokenS?: number;
+  /** End of the stream: its terminal signal, or the failure. */
+  readonly endS: number;
+  readonly promptTokens: number;
+  /** `usage.prompt_tokens`: the template included. */
+  readonly serverPromptTokens?: number;
+  readonly outputTokensAsked: number;
+  readonly outputTokens: number;
+  readonly outputTokensBy: TokenCounter;
+  readonly finishReason?: string;
+  /** Data lines that could not be parsed; the request goes on. */
+  readonly malformedEvents: number;
+}

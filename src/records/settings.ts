@@ -1,0 +1,49 @@
+/** Value of one knob, as it stands in YAML. */
+export type SettingValue = string | number | boolean;
+
+/** Settings by engine-neutral name; absent means the engine's own default. */
+export type Settings = Readonly<Record<string, SettingValue>>;
+
+/**
+ * The engine-neutral names. An engine maps those that it has to its own flags (`engines/`), with its own values;
+ * nothing else may name a setting.
+ */
+export const settingNames = {
+  quantization: 'Number format of the weights',
+  attention_backend: 'Implementation of attention',
+  kv_cache_dtype: 'Number format of the KV cache',
+  max_running_requests: 'Most sequences decoded together',
+  max_batched_tokens: 'Most tokens in one step of the engine',
+  context_length: 'Longest prompt and answer together, tokens',
+  gpu_memory_fraction: 'Share of GPU memory that the engine may claim',
+  prefix_caching: 'Reuse the KV cache of equal prefixes',
+  chunked_prefill: 'Prefill long prompts in pieces, between decode steps',
+  tensor_parallel: 'GPUs that share one copy of the model',
+  cuda_graphs: 'Replay recorded GPU work instead of launching it step by step',
+  threads: 'CPU threads that compute',
+} as const satisfies Record<string, string>;
+
+export type SettingName = keyof typeof settingNames;
+
+/** One engine with its settings: exactly one launch command. */
+export interface Configuration {
+  /** Name in `engines/table.ts`. */
+  readonly engine: string;
+  /** The engine's version; absent in a study file means "what is installed", filled in when the run starts. */
+  readonly version?: string;
+  readonly settings: Settings;
+}
+
+/** `vllm@0.11.0`, or the bare name while the version is not known. */
+export const engineLabel = (c: Pick<Configuration, 'engine' | 'version'>): string =>
+  c.version === undefined ? c.engine : `${c.engine}@${c.version}`;
+
+/** A text that is equal for equal configurations and for no others. */
+export function configurationKey(c: Configuration): string {
+  const settings = Object.entries(c.settings).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([engineLabel(c), settings]);
+}
+
+/** For people: `embedded@3.21.1 quantization=q8_0 threads=1`. */
+export const configurationLabel = (c: Configuration): string =>
+  [engineLabel(c), ...Object.entries(c.settings).map(([name, value]) => `${name}=${value}`)].join(' ');
