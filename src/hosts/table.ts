@@ -1,0 +1,5 @@
+import type { Host } from './host.ts';
+import { local } from './local.ts';
+
+/** Every host, the default first. To add one: write its file beside this one, then name it here. */
+export const hosts: readonly Host[] = [local];
