@@ -1,0 +1,196 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { exitCodes, InputError, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import type { Machine, RunData } from '../records/run.ts';
+import type { SearchSpace } from '../records/space.ts';
+import type { StudySpec } from '../records/study.ts';
+import type { FinishedTrial, Trial } from '../records/trial.ts';
+import { migrations } from './migrations.ts';
+
+/** What is known when a run begins. */
+export interface RunStart {
+  readonly study: StudySpec;
+  /** The study file's text as it was, comments and all. */
+  readonly studyText: string;
+  readonly space: SearchSpace;
+  readonly machine: Machine;
+  readonly servetuneVersion: string;
+  readonly simulated: boolean;
+  readonly beganAt: string;
+}
+
+/**
+ * One run in SQLite (`run.db`, WAL). Raw records and logs are files beside it. Everything that is written is durable
+ * when the call returns; a kill at any moment loses at most the trial that was running.
+ */
+export interface Store extends Disposable {
+  start(): RunStart;
+  /** Trials that ended, in the order of their ids. */
+  finished(): readonly FinishedTrial[];
+  /** Trials that began and have not ended. */
+  running(): readonly Trial[];
+  begin(trial: Trial): void;
+  finish(trial: FinishedTrial): void;
+  /** Forgets trials that began and never ended: those of a process that was killed. Answers which. */
+  forgetRunning(): readonly Trial[];
+  /** Highest id and engine start so far; 0 when there is none. */
+  counters(): { readonly trial: number; readonly engineStart: number };
+  /** Marks the run as complete, or as open again (null). */
+  setEnded(at: string | null): void;
+  /** Everything that a report is made of. */
+  runData(): RunData;
+}
+
+const databaseFile = 'run.db';
+
+/** Whether a folder holds a run. */
+export const isRun = (dir: string): boolean => existsSync(join(dir, databaseFile));
+
+/** Creates the database of a new run in an existing folder. Throws a ServetuneError when the disk refuses. */
+export function createStore(dir: string, start: RunStart): Store {
+  return guarded(dir, () => {
+    const db = open(dir);
+    migrate(db, dir);
+    db.prepare('INSERT INTO meta VALUES (?, ?)').run('start', JSON.stringify(start));
+    return storeOver(db, dir);
+  });
+}
+
+/** Opens the run in a folder. Throws an InputError when there is none, or when it is not one of ours. */
+export function openStore(dir: string, { readonly = false } = {}): Store {
+  if (!isRun(dir)) {
+    throw new InputError([
+      { place: dir, message: 'holds no run (no run.db)', hint: 'give the folder of a run, or its name under ./runs' },
+    ]);
+  }
+  return guarded(dir, () => {
+    const db = open(dir);
+    if (readonly) db.pragma('query_only = ON');
+    else migrate(db, dir);
+    return storeOver(db, dir);
+  });
+}
+
+function open(dir: string): Database.Database {
+  const db = new Database(join(dir, databaseFile));
+  db.pragma('journal_mode = WAL');
+  // A finished trial must survive a power cut; there is one write every few seconds at most.
+  db.pragma('synchronous = FULL');
+  db.pragma('busy_timeout = 5000');
+  return db;
+}
+
+function migrate(db: Database.Database, dir: string): void {
+  const row = db.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (row.user_version > migrations.length) {
+    throw new InputError([
+      { place: dir, message: 'was written by a newer servetune', hint: 'use that version, or a newer one' },
+    ]);
+  }
+  for (let version = row.user_version; version < migrations.length; version++) {
+    db.exec(`BEGIN; ${migrations[version]}; PRAGMA user_version = ${version + 1}; COMMIT;`);
+  }
+}
+
+function storeOver(db: Database.Database, dir: string): Store {
+  const value = (key: string): unknown => {
+    const row = db.prepare('SELECT value FROM meta WHERE key = ?').get(key) as { value: string } | undefined;
+    return row === undefined ? undefined : JSON.parse(row.value);
+  };
+  const trials = <T>(where: string): readonly T[] =>
+    (db.prepare(`SELECT trial FROM trials WHERE ${where} ORDER BY id`).all() as { trial: string }[]).map(
+      (row) => JSON.parse(row.trial) as T,
+    );
+
+  const start = (): RunStart => {
+    const found = value('start');
+    if (found === undefined) {
+      throw new InputError([
+        { place: dir, message: 'its database is incomplete', hint: 'remove the folder and start the study again' },
+      ]);
+    }
+    return found as RunStart;
+  };
+  const finished = (): readonly FinishedTrial[] => trials('fate IS NOT NULL');
+  const running = (): readonly Trial[] => trials('fate IS NULL');
+
+  return {
+    start,
+    finished,
+    running,
+    begin(trial) {
+      guarded(dir, () => db.prepare('INSERT INTO trials VALUES (?, NULL, ?)').run(trial.id, JSON.stringify(trial)));
+    },
+    finish(trial) {
+      guarded(dir, () =>
+        db
+          .prepare('UPDATE trials SET fate = ?, trial = ? WHERE id = ?')
+          .run(trial.fate, JSON.stringify(trial), trial.id),
+      );
+    },
+    forgetRunning() {
+      const left = running();
+      guarded(dir, () => db.prepare('DELETE FROM trials WHERE fate IS NULL').run());
+      return left;
+    },
+    counters() {
+      const all = [...finished(), ...running()];
+      return {
+        trial: all.reduce((most, t) => Math.max(most, t.id), 0),
+        engineStart: all.reduce((most, t) => Math.max(most, t.engineStart), 0),
+      };
+    },
+    setEnded(at) {
+      guarded(dir, () => db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)').run('ended', JSON.stringify(at)));
+    },
+    runData() {
+      const { study, space, machine, servetuneVersion, simulated, beganAt } = start();
+      const ended = value('ended') as string | null | undefined;
+      return {
+        study,
+        space,
+        machine,
+        servetuneVersion,
+        simulated,
+        beganAt,
+        trials: finished(),
+        ...(ended ? { endedAt: ended } : {}),
+      };
+    },
+    [Symbol.dispose]() {
+      db.close();
+    },
+  };
+}
+
+/** Turns what SQLite throws into something that a user can act on. */
+function guarded<T>(dir: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ServetuneError) throw error;
+    const code = systemCode(error);
+    if (code === 'SQLITE_FULL') {
+      throw new ServetuneError('disk_full', `${dir}: the disk is full`, {
+        hint: 'free some space, then go on with --resume; nothing that was measured is lost',
+        exitCode: exitCodes.badInput,
+        cause: error,
+      });
+    }
+    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
+      throw new InputError([
+        {
+          place: join(dir, databaseFile),
+          message: 'is not a database of a run, or is damaged',
+          hint: 'restore it from a copy',
+        },
+      ]);
+    }
+    throw new ServetuneError('store_failed', `${join(dir, databaseFile)}: ${messageOf(error)}`, {
+      hint: 'check that the folder can be written to',
+      exitCode: exitCodes.badInput,
+      cause: error,
+    });
+  }
+}
