@@ -22,7 +22,7 @@ export interface LoopDelay {
  * was used meanwhile; and it counts a pause of a second once, as if one event in thousands were late, while a tick of
  * this watch that comes n periods late stands for n moments. The timer does not keep the process alive.
  */
-export function watchLoopDelay(periodS = 0.01): { stop(): LoopDelay } {
+export function watchLoopDelay(periodS = 0.02): { stop(): LoopDelay } {
   const delays: number[] = [];
   const own: number[] = [];
   const startedAt = performance.now();

@@ -1,0 +1,15 @@
+import type { Metric } from './metric.ts';
+
+/**
+ * Inter-token latency: every gap between one token-bearing event of an answer and the next, pooled over all answers,
+ * so that long ones weigh more.
+ *
+ * Where an event carries several tokens (speculative decoding, a server that collects them) this is the time between
+ * events; the summary then says so, and TPOT is the time per token.
+ */
+export const itl: Metric = {
+  name: 'itl',
+  title: 'Inter-token Latency',
+  short: 'ITL',
+  of: ({ tokenTimesS }) => tokenTimesS.slice(1).map((time, i) => time - (tokenTimesS[i] as number)),
+};

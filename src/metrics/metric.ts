@@ -1,0 +1,13 @@
+import type { RequestRecord } from '../records/request.ts';
+
+/** One latency metric: a formula over one request's record, and how it is called. One file each. */
+export interface Metric {
+  /** As in `--percentile-metrics`: `ttft`, `tpot`, `itl`, `e2el`. */
+  readonly name: string;
+  /** Heading in the result block: `Time to First Token`. */
+  readonly title: string;
+  /** In a table: `TTFT`. */
+  readonly short: string;
+  /** The samples, in seconds, that one **ok** request contributes; none where the metric does not exist for it. */
+  of(record: RequestRecord): readonly number[];
+}

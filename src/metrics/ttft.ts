@@ -1,0 +1,14 @@
+import type { Metric } from './metric.ts';
+
+/**
+ * Time to first token: the first token on any channel (answer, reasoning, tool call), less the send time.
+ *
+ * `vllm bench serve` takes the first event that has a choice, the role-only one included, which some servers send
+ * before they have computed anything; that time is `first_event` here.
+ */
+export const ttft: Metric = {
+  name: 'ttft',
+  title: 'Time to First Token',
+  short: 'TTFT',
+  of: ({ firstTokenS, sendS }) => (firstTokenS === undefined ? [] : [firstTokenS - sendS]),
+};

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { warningsOf } from '../../src/metrics/warnings.ts';
+import type { RequestRecord } from '../../src/records/request.ts';
+import { failedRecord, record } from './request-record.ts';
+
+it.each<[string, RequestRecord[]]>([
+  ['a clean load', [record({ serverPromptTokens: 64 }), record()]],
+  ['nothing', []],
+  ['failures, which the counts tell', [failedRecord()]],
+  ['a template of two tokens on 64', [record({ serverPromptTokens: 66 })]],
+  ['a hundredth less than asked', [record({ tokens: 99, outputTokensAsked: 100 })]],
+])('says nothing of %s', (_, records) => expect(warningsOf(records)).toEqual([]));
+
+it.each<[string, RequestRecord[], RegExp]>([
+  ['answers that ended early', [record({ tokens: 43, outputTokensAsked: 100 })], /^43 output tokens .* 100 .*-57\.0 %/],
+  ['answers that ran on', [record({ tokens: 43, outputTokensAsked: 20 })], /\+115\.0 %/],
+  ['a dialect that is not known', [failedRecord({ outcome: 'empty', outputTokens: 500, outputTokensBy: 'server' })], /1 request .*no token was recognised/],
+  ['several tokens an event', [record({ tokens: 10, outputTokens: 30 })], /3\.00 tokens .*ITL is the time between events/],
+  ['events that come five at a time', [record({ tokenTimesS: [0, 0, 0, 0, 0, 0.05, 0.05, 0.05, 0.05, 0.05] })], /^89 % of the gaps/],
+  ['a chat template', [record({ serverPromptTokens: 75 })], /75\.0 prompt tokens a request, this client 64\.0/],
+  ['no usage', [record({ outputTokensBy: 'chunks' }), record({ outputTokensBy: 'tokenizer' })], /1 request by encoding .* 1 request as one an event/],
+  ['garbage in the stream', [record({ malformedEvents: 2 }), failedRecord({ malformedEvents: 1 })], /^3 events of 2 requests/],
+])('warns of %s', (_, records, sentence) => {
+  const warnings = warningsOf(records);
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]).toMatch(sentence);
+}); // biome-ignore format: one case a line
