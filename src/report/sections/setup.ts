@@ -1,0 +1,104 @@
+import type { Messages } from '../../i18n/messages.ts';
+import { formatBytes, formatDuration, formatMoment, formatNumber, formatShare } from '../../kit/words.ts';
+import type { Workload } from '../../records/workload.ts';
+import { type Block, code, command, heading, paragraph, type Table, type Text } from '../document.ts';
+import { commandText } from '../figures.ts';
+import type { ReportInfo } from '../info.ts';
+import type { Section } from '../section.ts';
+
+/** Model, machine, versions, workloads and time: what a repetition needs, and what an explanation of the numbers needs. */
+export const setup: Section = {
+  name: 'setup',
+  figures: false,
+
+  render(info, words) {
+    const say = words.setup;
+    const { machine, time } = info;
+    const count = (n: number): string => formatNumber(n, words.locale);
+    const duration = (s: number): string => formatDuration(s, words.locale);
+    return [
+      heading(2, say.heading),
+      heading(3, say.model),
+      paragraph(code(info.model)),
+      heading(3, say.hardware),
+      properties(words, say.hardwareCaption, [
+        ...machine.gpus.map((gpu): [string, Text] => [say.gpu, gpu]),
+        [say.cpu, machine.cpu],
+        [say.cores, count(machine.cores)],
+        [say.memory, formatBytes(machine.memoryBytes, words.locale)],
+        [say.system, machine.os],
+      ]),
+      heading(3, say.versions),
+      properties(words, say.versionsCaption, [
+        ...info.engines.map((engine): [string, Text] => [say.engine, engine]),
+        ['servetune', info.servetuneVersion],
+        ['Node.js', machine.node],
+      ]),
+      heading(3, say.workloads),
+      workloadTable(info, words),
+      ...commands(info, words),
+      heading(3, say.time),
+      properties(words, say.timeCaption, [
+        [say.began, formatMoment(time.beganAt, words.locale)],
+        [say.took, duration(time.totalS)],
+        [say.starts, count(time.engineStarts)],
+        [say.starting, duration(time.startS)],
+        [say.warming, duration(time.warmupS)],
+        [say.loading, duration(time.loadS)],
+      ]),
+    ];
+  },
+};
+
+const properties = (words: Messages, caption: string, rows: readonly [string, Text][]): Table => ({
+  kind: 'table',
+  caption,
+  columns: [{ title: words.columns.property }, { title: words.columns.value }],
+  rows,
+});
+
+function workloadTable({ workloads }: ReportInfo, words: Messages): Table {
+  const say = words.setup;
+  const count = (n: number): string => formatNumber(n, words.locale);
+  const length = (tokens: number, spread: number): string =>
+    spread > 0 ? say.spread(count(tokens), formatShare(spread, words.locale, 0)) : count(tokens);
+  const row = (w: Workload): Text[] => {
+    const input = length(w.random_input_len, w.random_range_ratio);
+    return [
+      w.name,
+      w.dataset_name,
+      w.random_prefix_len > 0 ? say.sharedPrefix(input, count(w.random_prefix_len)) : input,
+      length(w.random_output_len, w.random_range_ratio),
+      w.min_duration_s > 0
+        ? say.requestsOrLonger(count(w.num_prompts), formatDuration(w.min_duration_s, words.locale))
+        : count(w.num_prompts),
+      w.request_rate === 'inf' ? say.unlimited : String(w.request_rate),
+      w.max_concurrency === undefined ? say.unlimited : count(w.max_concurrency),
+      String(w.seed),
+    ];
+  };
+  return {
+    kind: 'table',
+    caption: say.workloadsCaption,
+    columns: [
+      { title: words.columns.workload },
+      { title: say.dataset },
+      ...[say.inputTokens, say.outputTokens, say.requests, say.rate, say.concurrency, say.seed].map((title) => ({
+        title,
+        numeric: true,
+      })),
+    ],
+    rows: workloads.map(({ options }) => row(options)),
+  };
+}
+
+function commands({ workloads }: ReportInfo, words: Messages): Block[] {
+  const known = workloads.flatMap(({ options, loadCommand }) =>
+    loadCommand ? [{ name: options.name, loadCommand }] : [],
+  );
+  if (known.length === 0) return [];
+  return [
+    paragraph(`${words.setup.commands}:`),
+    command(known.map(({ name, loadCommand }) => `# ${name}\n${commandText(loadCommand)}`).join('\n\n')),
+  ];
+}

@@ -1,0 +1,103 @@
+import type { Messages } from '../i18n/messages.ts';
+import { capitalised, formatDuration } from '../kit/words.ts';
+import { type Block, code, type Inline, muted, paragraph, plainText, strong } from './document.ts';
+import { quantity } from './figures.ts';
+import type { ReportInfo, TrialInfo } from './info.ts';
+
+/** Lines of a log that still help; the whole of it lies beside the run. */
+const mostLogLines = 30;
+
+/** One trial: its result block folded away under a line of figures, or why it has none. */
+export function trialBlocks(info: ReportInfo, trial: TrialInfo, words: Messages): Block[] {
+  const say = words.trial;
+  const blocks: Block[] = [];
+  if (trial.fate !== 'measured') blocks.push(failureOf(trial, words));
+  if (trial.excluded) {
+    blocks.push({
+      kind: 'callout',
+      tone: 'warning',
+      blocks: [paragraph(strong(say.name(trial.id)), ': ', say.excluded(trial.excluded))],
+    });
+  }
+  if (trial.block !== null) {
+    blocks.push({
+      kind: 'details',
+      summary: trial.fate === 'measured' ? summaryOf(info, trial, words) : [muted(say.refusedBlock(trial.id))],
+      blocks: [...timesOf(trial, words), { kind: 'code', language: 'text', text: trial.block }],
+    });
+  }
+  return blocks;
+}
+
+function summaryOf({ objective, simulated }: ReportInfo, trial: TrialInfo, words: Messages): Inline[] {
+  const say = words.trial;
+  const ms = (value: number | null): string => quantity(value, 'ms', words);
+  const also = [
+    ...(simulated ? [words.simulated.mark] : []),
+    words.purposes[trial.purpose],
+    ...(objective.metric === 'mean_ttft_ms' ? [] : [say.meanTtft(ms(trial.meanTtftMs))]),
+    ...(objective.metric === 'mean_tpot_ms' ? [] : [say.meanTpot(ms(trial.meanTpotMs))]),
+  ];
+  return [
+    say.name(trial.id),
+    ': ',
+    strong(quantity(trial.value, objective.unit, words)),
+    muted(`, ${also.join(', ')}`),
+  ];
+}
+
+function timesOf({ times: { startS, warmupS, loadS } }: TrialInfo, words: Messages): Block[] {
+  const say = words.trial;
+  const seconds = (value: number): string => formatDuration(value, words.locale);
+  const parts = [
+    ...(startS === undefined ? [] : [say.started(seconds(startS))]),
+    ...(warmupS === undefined ? [] : [say.warmed(seconds(warmupS))]),
+    ...(loadS === undefined ? [] : [say.loaded(seconds(loadS))]),
+  ];
+  return parts.length === 0 ? [] : [paragraph(muted(capitalised(`${parts.join(', ')}.`, words.locale)))];
+}
+
+function failureOf({ id, fate, failure, client }: TrialInfo, words: Messages): Block {
+  const say = words.trial;
+  const lines = (failure?.logTail ?? []).slice(-mostLogLines);
+  const head: Inline[] = [strong(say.failed(id, words.fates[fate]))];
+  if (failure) head.push(` ${failure.message}`);
+  else if (client?.reason) head.push(` ${client.reason}`);
+  return {
+    kind: 'callout',
+    tone: 'warning',
+    blocks: [
+      paragraph(...head),
+      ...(failure?.hint ? [paragraph(say.hint(failure.hint))] : []),
+      ...(lines.length > 0
+        ? [
+            {
+              kind: 'details',
+              summary: say.logTail(lines.length),
+              blocks: [{ kind: 'code', language: 'text', text: lines.join('\n') }],
+            } as const,
+          ]
+        : []),
+    ],
+  };
+}
+
+/** What the engine itself says of its settings, once for a configuration. */
+export function effectiveSettings(trials: readonly TrialInfo[], words: Messages): Block[] {
+  const told = trials.find((t) => t.effectiveSettings && Object.keys(t.effectiveSettings).length > 0);
+  if (!told?.effectiveSettings) return [];
+  return [
+    {
+      kind: 'details',
+      summary: words.trial.effective(told.id),
+      blocks: [
+        {
+          kind: 'table',
+          caption: words.trial.effectiveCaption,
+          columns: [{ title: words.trial.setting }, { title: words.columns.value }],
+          rows: Object.entries(told.effectiveSettings).map(([name, value]) => [[code(name)], plainText(value)]),
+        },
+      ],
+    },
+  ];
+}
