@@ -1,0 +1,256 @@
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
+import type { Outcome, RequestRecord, RequestSpec } from '../records/request.ts';
+import type { ResponseHead } from './transport.ts';
+
+/** Counts over all answers of a load. */
+export interface Tally {
+  /** Output tokens so far: one a token-bearing event, put right when the server says how many there were. */
+  outputTokens: number;
+}
+
+/** Most bytes kept of a body that is not a stream of events. */
+const MOST_KEPT = 4 << 20;
+
+/**
+ * One answer being read: from the bytes of its body to what a record says. Knows no sockets and no clock; times are
+ * seconds since the start of the load, and everything that one call brings has the time of that call.
+ *
+ * It settles exactly once: at `[DONE]`, at an error that the server reports, at the end of the body, or when it breaks or
+ * is given up. Nothing that comes later changes it.
+ */
+export class Answer {
+  outcome: Outcome | undefined;
+  endS = 0;
+  readonly tokenTimesS: number[] = [];
+  malformedEvents = 0;
+  readonly #endpoint: Endpoint;
+  readonly #tally: Tally;
+  readonly #splitter: SseSplitter;
+  #error: string | undefined;
+  #httpStatus: number | undefined;
+  #statusText = '';
+  #location: string | undefined;
+  #firstEventS: number | undefined;
+  #firstAnswerTokenS: number | undefined;
+  #serverPromptTokens: number | undefined;
+  #serverOutputTokens: number | undefined;
+  #finishReason: string | undefined;
+  /** Of a body that is not a stream: all of it. Of a stream without events so far: its beginning. */
+  #body: Buffer[] = [];
+  #bodyLength = 0;
+  #isStream: boolean | undefined;
+  /** The time of the bytes that are being read. */
+  #atS = 0;
+
+  constructor(endpoint: Endpoint, tally: Tally) {
+    this.#endpoint = endpoint;
+    this.#tally = tally;
+    this.#splitter = new SseSplitter((text, kind) => this.#event(text, kind));
+  }
+
+  head(head: ResponseHead): void {
+    this.#httpStatus = head.status;
+    this.#statusText = head.statusText;
+    this.#location = head.location;
+    if (head.status !== 200) this.#isStream = false;
+  }
+
+  /** Returns whether the answer has settled. */
+  bytes(chunk: Buffer, atS: number): boolean {
+    if (this.outcome !== undefined) return true;
+    this.#atS = microseconds(atS);
+    if (this.#isStream === undefined) this.#isStream = looksLikeStream(chunk);
+    if (this.#isStream === false) this.#keep(chunk, MOST_KEPT);
+    else {
+      if (this.#firstEventS === undefined) this.#keep(chunk, 200);
+      this.#splitter.push(chunk);
+    }
+    return this.outcome !== undefined;
+  }
+
+  /** The body ended as it should. */
+  end(atS: number): void {
+    if (this.outcome !== undefined) return;
+    this.#atS = microseconds(atS);
+    if (this.#httpStatus !== 200) this.#settle('http_error', this.#httpError());
+    else if (this.#isStream === false) this.#endWhole();
+    else {
+      this.#splitter.end();
+      if (this.outcome !== undefined) return;
+      if (this.#finishReason === undefined) this.#settle('truncated', this.#truncation());
+      else this.#complete();
+    }
+  }
+
+  /** There was no connection, or it broke. */
+  broken(message: string, atS: number): void {
+    if (this.outcome !== undefined) return;
+    this.#atS = microseconds(atS);
+    if (this.#httpStatus === undefined) this.#settle('connection_error', message);
+    else if (this.#httpStatus !== 200) this.#settle('http_error', this.#httpError());
+    else this.#settle('truncated', `${message}, after ${counted(this.tokenTimesS.length, 'token event')}`);
+  }
+
+  giveUp(outcome: Extract<Outcome, 'timeout' | 'cancelled'>, reason: string, atS: number): void {
+    if (this.outcome !== undefined) return;
+    this.#atS = microseconds(atS);
+    this.#settle(outcome, reason);
+  }
+
+  /** The record of a settled answer. Times in seconds since the start of the load, to the microsecond. */
+  record(spec: RequestSpec, intendedSendS: number, sendS: number): RequestRecord {
+    const times = this.tokenTimesS;
+    const [firstTokenS] = times;
+    const lastTokenS = times.at(-1);
+    const byServer = this.#countedByServer;
+    return {
+      index: spec.index,
+      outcome: this.outcome ?? 'cancelled',
+      ...(this.#error === undefined ? {} : { error: this.#error }),
+      ...(this.#httpStatus === undefined ? {} : { httpStatus: this.#httpStatus }),
+      intendedSendS: microseconds(intendedSendS),
+      sendS: microseconds(sendS),
+      ...(this.#firstEventS === undefined ? {} : { firstEventS: this.#firstEventS }),
+      ...(firstTokenS === undefined ? {} : { firstTokenS }),
+      ...(this.#firstAnswerTokenS === undefined ? {} : { firstAnswerTokenS: this.#firstAnswerTokenS }),
+      tokenTimesS: times,
+      ...(lastTokenS === undefined ? {} : { lastTokenS }),
+      endS: this.endS,
+      promptTokens: spec.promptTokens,
+      ...(this.#serverPromptTokens === undefined ? {} : { serverPromptTokens: this.#serverPromptTokens }),
+      outputTokensAsked: spec.outputTokens,
+      outputTokens: byServer ?? times.length,
+      outputTokensBy: byServer === undefined ? 'chunks' : 'server',
+      ...(this.#finishReason === undefined ? {} : { finishReason: this.#finishReason }),
+      malformedEvents: this.malformedEvents,
+    };
+  }
+
+  /** The server's count of output tokens. A 0 beside text that was seen is a field that nobody filled in. */
+  get #countedByServer(): number | undefined {
+    const tokens = this.#serverOutputTokens;
+    return tokens === 0 && this.tokenTimesS.length > 0 ? undefined : tokens;
+  }
+
+  #event(text: string, kind: SseKind): void {
+    if (this.outcome !== undefined) return;
+    if (this.#firstEventS === undefined) {
+      this.#firstEventS = this.#atS;
+      this.#body = [];
+    }
+    if (text.charCodeAt(0) === 0x5b && text.trimEnd() === '[DONE]') {
+      this.#complete();
+      return;
+    }
+    let event: unknown;
+    try {
+      event = JSON.parse(text);
+    } catch {
+      if (kind === 'error') this.#settle('in_band_error', text);
+      else this.malformedEvents++;
+      return;
+    }
+    if (typeof event !== 'object' || event === null) {
+      if (kind === 'data') {
+        this.malformedEvents++;
+        return;
+      }
+    }
+    this.#read(kind === 'error' && !hasError(event) ? { error: event } : event);
+  }
+
+  #read(event: unknown): void {
+    const said = this.#endpoint.read(event);
+    if (said.token) {
+      this.tokenTimesS.push(this.#atS);
+      this.#tally.outputTokens++;
+      if (said.answer) this.#firstAnswerTokenS ??= this.#atS;
+    }
+    if (said.promptTokens !== undefined) this.#serverPromptTokens = said.promptTokens;
+    if (said.outputTokens !== undefined) this.#serverOutputTokens = said.outputTokens;
+    if (said.finishReason !== undefined) this.#finishReason = said.finishReason;
+    if (said.error !== undefined) this.#settle('in_band_error', said.error);
+  }
+
+  /** A terminal signal came. */
+  #complete(): void {
+    if (this.tokenTimesS.length > 0 || (this.#serverOutputTokens ?? 0) > 0) this.#settle('ok');
+    else this.#settle('empty', 'the answer ended properly, but without a single token');
+  }
+
+  /** A 200 that is no stream: a server that ignored `stream`, or an error. Its one event arrived just now. */
+  #endWhole(): void {
+    let event: unknown;
+    try {
+      event = JSON.parse(this.#bodyText());
+    } catch {
+      this.malformedEvents++;
+      this.#settle('truncated', `the answer is neither a stream of events nor JSON: ${clip(this.#bodyText())}`);
+      return;
+    }
+    this.#firstEventS = this.#atS;
+    this.#read(event);
+    if (this.outcome !== undefined) return;
+    if (this.#finishReason !== undefined) this.#complete();
+    else this.#settle('in_band_error', `the answer holds no completion: ${clip(this.#bodyText())}`);
+  }
+
+  #settle(outcome: Outcome, error?: string): void {
+    this.outcome = outcome;
+    this.#error = error;
+    this.endS = this.#atS;
+    this.#body = [];
+    this.#tally.outputTokens += (this.#countedByServer ?? this.tokenTimesS.length) - this.tokenTimesS.length;
+  }
+
+  #httpError(): string {
+    const said = `HTTP ${this.#httpStatus} ${this.#statusText}`.trimEnd();
+    if (this.#location !== undefined) return `${said}: redirects to ${this.#location}; give that address instead`;
+    const text = this.#bodyText();
+    if (text === '') return said;
+    let message: string | undefined;
+    try {
+      message = this.#endpoint.read(JSON.parse(text)).error;
+    } catch {
+      // Not JSON: shown as it is.
+    }
+    return `${said}: ${message ?? clip(text)}`;
+  }
+
+  #truncation(): string {
+    const events = this.#firstEventS === undefined ? `; it begins with: ${clip(this.#bodyText(), 200)}` : '';
+    const tokens = counted(this.tokenTimesS.length, 'token event');
+    return `the body ended after ${tokens} without [DONE] or a finish_reason${this.#bodyLength > 0 ? events : ''}`;
+  }
+
+  #keep(chunk: Buffer, most: number): void {
+    if (this.#bodyLength >= most) return;
+    this.#body.push(Buffer.from(chunk.subarray(0, most - this.#bodyLength)));
+    this.#bodyLength += chunk.length;
+  }
+
+  #bodyText(): string {
+    return Buffer.concat(this.#body).toString('utf8').trim();
+  }
+}
+
+/**
+ * Judged by the bytes, since gateways send streams under any content type: JSON begins with a brace or a bracket, and
+ * no line of a stream does.
+ */
+function looksLikeStream(chunk: Buffer): boolean | undefined {
+  for (const byte of chunk) {
+    if (byte === 0x7b || byte === 0x5b) return false;
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return true;
+  }
+  return undefined;
+}
+
+const hasError = (event: unknown): boolean => typeof event === 'object' && event !== null && 'error' in event;
+
+const microseconds = (seconds: number): number => Math.round(seconds * 1e6) / 1e6;
+
+const clip = (text: string, most = 500): string => (text.length > most ? `${text.slice(0, most)}...` : text);
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,97 @@
+import type { LoopDelay } from '../kit/loop-delay.ts';
+import { ascending, percentile } from '../kit/numbers.ts';
+import type { RequestRecord } from '../records/request.ts';
+import type { ClientHealth } from '../records/summary.ts';
+
+/** From where on the client, not the server, is what was measured. Each with its reason. */
+export const clientLimits = {
+  /**
+   * Delay of the event loop by the client's own computing, p99. Streams bring a token every 5 to 50 ms: events that are
+   * read 10 ms late would bend the very figures that are compared.
+   */
+  ownLoopDelayP99S: 0.01,
+  /**
+   * Delay of the event loop for any reason, p99. Ten times as much: when engine and client share a small machine, the
+   * client now and then waits some milliseconds for a core, and that falls on every configuration alike; but a client
+   * that is kept waiting this long reads whole groups of tokens at once.
+   */
+  loopDelayP99S: 0.1,
+  /**
+   * Share of the time in which the loop had work, or waited for a core to do it. Queues grow without bound towards 1.
+   * Judged by the loop and not by CPU time, because that also counts other threads of this process, and does not count
+   * the time in which a starved client stood still.
+   */
+  loopBusyShare: 0.9,
+  /**
+   * Actual minus intended send time, p99: more than that and the load that was asked for was not the load that was
+   * offered. A long load may begin with a burst of a thousand requests that cannot all go out in one instant, so a
+   * hundredth of its duration is tolerated, up to the second figure.
+   */
+  sendLagP99S: 0.025,
+  sendLagP99MostS: 0.1,
+  /** Share of the concurrency asked for that must be reached when everything is due at once. */
+  concurrencyShare: 0.9,
+} as const;
+
+/** What a load says about its client. */
+export interface ClientMeasurements {
+  readonly loop: LoopDelay;
+  readonly records: readonly RequestRecord[];
+  readonly durationS: number;
+  /** The limit that was asked for; null is none. */
+  readonly concurrencyAsked: number | null;
+  readonly concurrencyReached: number;
+  /** All requests were due at once. */
+  readonly rateIsInfinite: boolean;
+  readonly socketsOpened: number;
+  /** The first request that failed because this side ran out of something: `EMFILE: ...`. */
+  readonly clientFault?: string;
+}
+
+/** Health of the client over one load, with the verdict whether its numbers are the server's. */
+export function clientHealth(measured: ClientMeasurements): ClientHealth {
+  const lags = ascending(measured.records.map((r) => Math.max(0, r.sendS - r.intendedSendS)));
+  const figures = {
+    loopDelayP99S: measured.loop.p99S,
+    loopDelayMaxS: measured.loop.maxS,
+    cpuShare: measured.loop.cpuShare,
+    sendLagP50S: percentile(lags, 50) ?? 0,
+    sendLagP99S: percentile(lags, 99) ?? 0,
+    sendLagMaxS: lags.at(-1) ?? 0,
+    concurrencyAsked: measured.concurrencyAsked,
+    concurrencyReached: measured.concurrencyReached,
+    socketsOpened: measured.socketsOpened,
+  };
+  const reasons = faults(measured, figures.sendLagP99S);
+  return reasons.length === 0
+    ? { ...figures, verdict: 'ok' }
+    : { ...figures, verdict: 'client_bound', reason: reasons.join('; ') };
+}
+
+function faults(measured: ClientMeasurements, sendLagP99S: number): string[] {
+  const { loop, records, durationS, concurrencyAsked, concurrencyReached } = measured;
+  if (records.length === 0) return [];
+  const reasons: string[] = [];
+  if (measured.clientFault !== undefined) reasons.push(`requests failed on this side: ${measured.clientFault}`);
+  if (loop.ownP99S > clientLimits.ownLoopDelayP99S) {
+    reasons.push(`its event loop was blocked for ${ms(loop.ownP99S)} (p99) by its own work`);
+  }
+  if (loop.p99S > clientLimits.loopDelayP99S) {
+    reasons.push(`its event loop was ${ms(loop.p99S)} late (p99); something else takes the machine's cores`);
+  }
+  if (loop.busyShare > clientLimits.loopBusyShare) {
+    reasons.push(
+      `its event loop was busy ${percent(loop.busyShare)} of the time, with ${percent(loop.cpuShare)} of a core`,
+    );
+  }
+  const tolerated = Math.min(Math.max(clientLimits.sendLagP99S, durationS / 100), clientLimits.sendLagP99MostS);
+  if (sendLagP99S > tolerated) reasons.push(`requests went out ${ms(sendLagP99S)} late (p99)`);
+  const reachable = Math.min(concurrencyAsked ?? Number.POSITIVE_INFINITY, records.length);
+  if (measured.rateIsInfinite && concurrencyReached < reachable * clientLimits.concurrencyShare) {
+    reasons.push(`only ${concurrencyReached} of ${reachable} requests were ever in flight at once`);
+  }
+  return reasons;
+}
+
+const ms = (seconds: number): string => `${(seconds * 1000).toFixed(0)} ms`;
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;

@@ -1,0 +1,29 @@
+import type { RequestRecord } from '../records/request.ts';
+import type { ClientHealth } from '../records/summary.ts';
+import type { LoadProgress } from './progress.ts';
+
+export interface LoadResult {
+  /** One for every request that was sent, in the order in which they ended. */
+  readonly records: readonly RequestRecord[];
+  /** ok + failed + not sent. With a duration to fill: as many as were sent, and at least `minRequests`. */
+  readonly asked: number;
+  readonly notSent: number;
+  readonly client: ClientHealth;
+  readonly ended: 'complete' | 'hung' | 'timed_out' | 'cancelled';
+  /** Why it did not run to its end; absent when it is complete. */
+  readonly abandonedReason?: string;
+  /** The prepared requests ran out before the duration that was asked for had passed. */
+  readonly ranOut?: string;
+  /** From the start of the load until its last request had ended, seconds. */
+  readonly durationS: number;
+  /** Requests sent a second time because their idle connection had been closed by the server. */
+  readonly staleRetries: number;
+}
+
+export interface LoadHooks {
+  readonly signal: AbortSignal;
+  /** Called a few times a second, and once at the end. */
+  onProgress?(progress: LoadProgress): void;
+  /** Where the records go as they end, one JSON object a line. */
+  readonly recordsPath?: string;
+}

@@ -1,0 +1,41 @@
+/** The head of an answer. */
+export interface ResponseHead {
+  readonly status: number;
+  /** `Not Found`. */
+  readonly statusText: string;
+  /** Where a redirect points to. */
+  readonly location?: string;
+}
+
+/** Gets what comes back for one request. Times are absolute, on the clock of `kit/clock.ts`, taken when it was read. */
+export interface ExchangeSink {
+  head(head: ResponseHead, atS: number): void;
+  /**
+   * Some bytes of the body; they are valid only during the call. True says that nothing more is wanted: then neither
+   * `bytes` nor `end` nor `broken` follows.
+   */
+  bytes(chunk: Buffer, atS: number): boolean;
+  /** The body ended as it should. */
+  end(atS: number): void;
+  /** There is no connection, or it broke. */
+  broken(error: Error, atS: number): void;
+  /** Exactly once, after everything else: the connection can serve another request, or is gone. */
+  released(atS: number): void;
+}
+
+/** One request under way. */
+export interface Exchange {
+  /** Drops the connection. Of the sink only `released` is called any more, before this returns. */
+  cancel(): void;
+}
+
+/** What carries the requests of one load to one URL. */
+export interface Transport {
+  send(body: Buffer, sink: ExchangeSink): Exchange;
+  /** Connections opened so far, the ones before the load included. */
+  readonly socketsOpened: number;
+  /** Requests that were sent a second time because the idle connection they went out on had been closed meanwhile. */
+  readonly staleRetries: number;
+  /** Drops every connection. */
+  close(): void;
+}

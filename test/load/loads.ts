@@ -1,0 +1,33 @@
+import { openaiChat } from '../../src/endpoints/openai-chat.ts';
+import { type LoadHooks, type LoadPlan, type LoadResult, type LoadTarget, runLoad } from '../../src/load/runner.ts';
+import type { Replay } from './replay.ts';
+
+/** A plan for `count` requests of 8 tokens, due at once. */
+export function plan(count: number, more: Partial<LoadPlan> = {}): LoadPlan {
+  return {
+    requests: Array.from({ length: more.minDurationS ? count * 1000 : count }, (_, index) => ({
+      index,
+      prompt: `request ${index}`,
+      promptTokens: 2,
+      outputTokens: 8,
+    })),
+    minRequests: count,
+    minDurationS: 0,
+    maxConcurrency: null,
+    requestRate: Number.POSITIVE_INFINITY,
+    seed: 0,
+    temperature: 0,
+    ignoreEos: true,
+    ...more,
+  };
+}
+
+export const run = (replay: Replay, load: LoadPlan, hooks: Partial<LoadHooks> = {}): Promise<LoadResult> =>
+  runAt({ baseUrl: replay.baseUrl }, load, hooks);
+
+export const runAt = (
+  target: Partial<LoadTarget> & Pick<LoadTarget, 'baseUrl'>,
+  load: LoadPlan,
+  hooks: Partial<LoadHooks> = {},
+): Promise<LoadResult> =>
+  runLoad({ endpoint: openaiChat, model: 'm', ...target }, load, { signal: new AbortController().signal, ...hooks });
