@@ -3,8 +3,8 @@ import { InputError } from '../kit/errors.ts';
 import { findProgram } from '../processes/programs.ts';
 import type { Host } from './host.ts';
 
-/** The compiled program, whether this module runs from `src/hosts/` or from `dist/hosts/`. */
-const ourProgram = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+/** What `npx servetune` runs, whether this module runs from `src/hosts/` or from `dist/hosts/`. */
+const ourProgram = fileURLToPath(new URL('../../bin/servetune.cjs', import.meta.url));
 
 /**
  * This machine. `npx servetune` is this very program and is started as such, with the same Node: npx would put

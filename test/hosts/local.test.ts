@@ -21,7 +21,7 @@ describe('local', () => {
   it('starts npx servetune as this very program, without npx between', () => {
     const command = { argv: ['npx', 'servetune', 'engine', '--port', '8000'], env: { A: 'b' } };
     expect(local.wrap(command)).toEqual({
-      argv: [process.execPath, resolve(import.meta.dirname, '../../dist/cli/main.js'), 'engine', '--port', '8000'],
+      argv: [process.execPath, resolve(import.meta.dirname, '../../bin/servetune.cjs'), 'engine', '--port', '8000'],
       env: { A: 'b' },
     });
   });
