@@ -1,0 +1,40 @@
+import { configurationKey, type Settings } from '../records/settings.ts';
+import type { Proposal } from '../records/trial.ts';
+import { decide, objectiveWorkload } from './decisions.ts';
+import type { Strategy } from './strategy.ts';
+
+/**
+ * The reference study's way: stage by stage, each on top of the winner so far. Where the reference compares single
+ * runs, a comparison that noise could explain is repeated from fresh starts first.
+ */
+export const staged: Strategy = {
+  name: 'staged',
+  description: 'stage by stage, each on top of the winner so far; close calls are repeated',
+
+  ask({ study, space, budgetSpent }, finished, running, n) {
+    const { stages } = decide(study, space, finished, budgetSpent);
+    const stage = stages.at(-1);
+    if (stage?.verdict !== 'pending') return [];
+    const busy = new Set(running.map((p) => configurationKey(p.configuration)));
+    return stage.wanted
+      .filter(({ configuration }) => !busy.has(configurationKey(configuration)))
+      .slice(0, n)
+      .map(
+        ({ configuration, purpose }): Proposal => ({
+          configuration,
+          measure: [{ workload: objectiveWorkload(study), purpose }],
+          stage: stage.name,
+          reason:
+            purpose === 'stage'
+              ? `stage ${stage.name}: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`
+              : `stage ${stage.name}: too close to call, once more from a fresh start`,
+        }),
+      );
+  },
+};
+
+const changes = (before: Settings, after: Settings): string =>
+  Object.entries(after)
+    .filter(([name, value]) => before[name] !== value)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ') || 'engine defaults';
