@@ -1,0 +1,30 @@
+import type { z } from 'zod';
+import { type WorkloadOptions, workloadOptions } from '../records/workload.ts';
+import { warmupsOf } from './workload.ts';
+
+/** Options that a reader wants to see even where they are the default. */
+const alwaysShown = new Set([
+  'backend',
+  'dataset_name',
+  'random_input_len',
+  'random_output_len',
+  'num_prompts',
+  'seed',
+]);
+
+/**
+ * The `bench serve` command that sends the same load to a server that runs already: one argument an entry, defaults left
+ * out but for those that say what is measured.
+ */
+export function loadCommand(baseUrl: URL, model: string, workload: WorkloadOptions): readonly string[] {
+  const argv = ['npx', 'servetune', 'bench', 'serve', '--base-url', baseUrl.origin, '--model', model];
+  for (const [key, schema] of Object.entries(workloadOptions.shape) as [keyof WorkloadOptions, z.ZodType][]) {
+    const value = workload[key];
+    if (value === undefined || (value === schema.safeParse(undefined).data && !alwaysShown.has(key))) continue;
+    const flag = `--${key.replaceAll('_', '-')}`;
+    if (typeof value === 'boolean') argv.push(value ? flag : flag.replace('--', '--no-'));
+    else argv.push(flag, String(value));
+  }
+  argv.push('--num-warmups', String(warmupsOf(workload)));
+  return argv;
+}

@@ -1,0 +1,221 @@
+import type { z } from 'zod';
+import type { Engine, Environment } from '../engines/engine.ts';
+import { engines } from '../engines/table.ts';
+import { closest } from '../kit/closest.ts';
+import { InputError, type Problem, ServetuneError } from '../kit/errors.ts';
+import { type Configuration, engineLabel, type Settings } from '../records/settings.ts';
+import { applyAlternative, type SearchSpace, type SpaceAlternative } from '../records/space.ts';
+import type { Alternative, StudySpec } from '../records/study.ts';
+import type { StudyFile } from './read.ts';
+
+/** An engine by its name; throws for a name that is not in the table. */
+export function engineNamed(name: string): Engine {
+  const engine = engines.find((e) => e.name === name);
+  if (!engine) throw new ServetuneError('unknown_engine', `there is no engine ${name}`);
+  return engine;
+}
+
+/** One entry under `engines:`, whichever way it was written. */
+interface Declared {
+  readonly name: string;
+  readonly version: string | undefined;
+}
+
+/**
+ * Checks a study against the engines that it names and fills their versions in. Nothing is started beyond asking each
+ * engine for its version. Throws one InputError with everything that is wrong.
+ */
+export async function resolveStudy(
+  { study, place }: Pick<StudyFile, 'study' | 'place'>,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<SearchSpace> {
+  const problems: Problem[] = [...crossChecks(study, place)];
+  const declared = study.engines.map(declaredEngine);
+  declared.forEach(({ name }, i) => {
+    if (engines.some((e) => e.name === name)) return;
+    const meant = closest(
+      name,
+      engines.map((e) => e.name),
+    );
+    problems.push({
+      place: place(['engines', i]),
+      message: `there is no engine “${name}”`,
+      hint: meant ? `did you mean “${meant}”?` : `engines: ${engines.map((e) => e.name).join(', ')}`,
+    });
+  });
+  if (problems.length > 0) throw new InputError(problems);
+
+  const versions = await Promise.all(
+    declared.map(async ({ name, version }, i) => {
+      try {
+        const found = await engineNamed(name).version(environment, signal);
+        if (version === undefined || version === found) return found;
+        problems.push({
+          place: place(['engines', i]),
+          message: `${name} ${found} is installed, not ${version}`,
+          hint: `install ${name} ${version}, or leave the version out`,
+        });
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        problems.push(...error.problems.map((p) => ({ ...p, place: `${place(['engines', i])}: ${p.place}` })));
+      }
+      return undefined;
+    }),
+  );
+  const found = declared.map(({ name }, i) => ({ engine: name, ...(versions[i] ? { version: versions[i] } : {}) }));
+
+  const pick = (wanted: string | undefined, at: readonly PropertyKey[]): Pick<Configuration, 'engine' | 'version'> => {
+    const match = wanted === undefined ? found[0] : found.find((e) => e.engine === wanted || engineLabel(e) === wanted);
+    if (match) return match;
+    problems.push({
+      place: place([...at, 'engine']),
+      message: `“${wanted}” is not among the engines of this study`,
+      hint: `add it under engines; there are: ${found.map(engineLabel).join(', ')}`,
+    });
+    return found[0] as { engine: string };
+  };
+  const baseline: Configuration = {
+    ...pick(study.baseline.engine, ['baseline']),
+    settings: settingsOf(study.baseline),
+  };
+  const stages = study.stages.map((stage, s) => ({
+    name: stage.name,
+    alternatives: stage.alternatives.map(
+      (alternative, a): SpaceAlternative => ({
+        ...(alternative.engine === undefined
+          ? {}
+          : { engine: pick(alternative.engine, ['stages', s, 'alternatives', a]) }),
+        settings: settingsOf(alternative),
+      }),
+    ),
+  }));
+  const space: SearchSpace = { baseline, stages };
+  problems.push(...settingProblems(study, space, place));
+  for (const name of new Set(declared.map((d) => d.name))) {
+    const found = await engineNamed(name).checkModel(study.model);
+    problems.push(...found.map((p) => ({ ...p, place: `${place(['model'])} ${p.place}` })));
+  }
+  if (problems.length > 0) throw new InputError(dedupe(problems));
+  return space;
+}
+
+function declaredEngine(entry: StudySpec['engines'][number]): Declared {
+  if (typeof entry !== 'string') return { name: entry.name, version: entry.version };
+  const [name, version] = entry.split('@', 2);
+  return { name: name as string, version };
+}
+
+function settingsOf(alternative: Alternative): Settings {
+  const entries = Object.entries(alternative).filter(([key, value]) => key !== 'engine' && value !== undefined);
+  return Object.fromEntries(entries) as Settings;
+}
+
+/** References between parts of the file. */
+function crossChecks(study: StudySpec, place: StudyFile['place']): Problem[] {
+  const problems: Problem[] = [];
+  const names = study.workloads.map((w) => w.name);
+  const twice = (list: readonly string[], of: readonly PropertyKey[]): void => {
+    list.forEach((name, i) => {
+      if (list.indexOf(name) === i) return;
+      problems.push({
+        place: place([...of, i, 'name']),
+        message: `“${name}” is there twice`,
+        hint: 'give each its own name',
+      });
+    });
+  };
+  twice(names, ['workloads']);
+  twice(
+    study.stages.map((s) => s.name),
+    ['stages'],
+  );
+  const { workload } = study.objective;
+  if (workload !== undefined && !names.includes(workload)) {
+    problems.push({
+      place: place(['objective', 'workload']),
+      message: `there is no workload “${workload}”`,
+      hint: `workloads: ${names.join(', ')}`,
+    });
+  }
+  study.constraints.forEach((constraint, i) => {
+    if (constraint.at_most !== undefined || constraint.at_least !== undefined) return;
+    problems.push({ place: place(['constraints', i]), message: 'has no limit', hint: 'add at_most or at_least' });
+  });
+  return problems;
+}
+
+/** Settings that their engine does not take, and combinations that cannot work. */
+function settingProblems(study: StudySpec, space: SearchSpace, place: StudyFile['place']): Problem[] {
+  const problems = [...configurationProblems(study, space.baseline, ['baseline'], place)];
+  space.stages.forEach((stage, s) => {
+    stage.alternatives.forEach((alternative, a) => {
+      const at = ['stages', s, 'alternatives', a];
+      // Without an engine of its own an alternative may meet any engine that can have won by then: one must take it.
+      const incumbents = alternative.engine
+        ? [space.baseline]
+        : [space.baseline, ...enginesBefore(space, s).map((e): Configuration => ({ ...e, settings: {} }))];
+      const each = incumbents.map((incumbent) =>
+        configurationProblems(study, applyAlternative(incumbent, alternative), at, place, alternative.settings),
+      );
+      if (each.every((list) => list.length > 0)) problems.push(...(each[0] as Problem[]));
+    });
+  });
+  return problems;
+}
+
+const enginesBefore = (space: SearchSpace, stage: number): Pick<Configuration, 'engine' | 'version'>[] =>
+  space.stages.slice(0, stage).flatMap((s) => s.alternatives.flatMap((a) => (a.engine ? [a.engine] : [])));
+
+/**
+ * What is wrong with one configuration, by its engine's own schema and rules.
+ *
+ * @param own the settings that stand at `at`; problems with others stand elsewhere and are reported there
+ */
+export function configurationProblems(
+  study: StudySpec,
+  configuration: Configuration,
+  at: readonly PropertyKey[],
+  place: StudyFile['place'],
+  own: Settings = configuration.settings,
+): Problem[] {
+  const engine = engineNamed(configuration.engine);
+  const parsed = engine.settings.safeParse(configuration.settings);
+  if (!parsed.success) {
+    return parsed.error.issues
+      .flatMap((issue) => settingIssue(engine, issue, at, place))
+      .filter(({ name }) => name in own);
+  }
+  const concurrency = Math.max(...study.workloads.map((w) => w.max_concurrency ?? w.num_prompts));
+  return engine
+    .conflicts(configuration.settings, { model: study.model, concurrency })
+    .map((p) => ({ ...p, place: place([...at, p.place]) }));
+}
+
+function settingIssue(
+  engine: Engine,
+  issue: z.core.$ZodIssue,
+  at: readonly PropertyKey[],
+  place: StudyFile['place'],
+): (Problem & { name: string })[] {
+  const names = issue.code === 'unrecognized_keys' ? issue.keys : [String(issue.path[0])];
+  return names.map((name) => ({
+    name,
+    place: place([...at, name]),
+    message:
+      issue.code === 'unrecognized_keys'
+        ? `${engine.name} has no setting ${name}`
+        : issue.message.replace(/^Invalid (input|option): /, ''),
+    hint:
+      issue.code === 'unrecognized_keys'
+        ? `its settings: ${Object.keys(engine.settings.shape).join(', ')}`
+        : describe(engine, name),
+  }));
+}
+
+const describe = (engine: Engine, name: string): string =>
+  (engine.settings.shape[name] as z.ZodType | undefined)?.description ?? `a setting of ${engine.name}`;
+
+const dedupe = (problems: readonly Problem[]): Problem[] => [
+  ...new Map(problems.map((p) => [`${p.place}\n${p.message}`, p])).values(),
+];

@@ -1,0 +1,154 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from '../engines/engine.ts';
+import { commandWords } from '../hosts/host.ts';
+import { wallTime } from '../kit/clock.ts';
+import type { LoadProgress } from '../load/progress.ts';
+import type { StudySpec } from '../records/study.ts';
+import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
+import type { Workload } from '../records/workload.ts';
+import type { Store } from '../store/store.ts';
+import type { Failure } from './failure.ts';
+import { loadCommand } from './load-command.ts';
+import { configurationProblems, engineNamed } from './resolve.ts';
+import { firstPort, servingCommandOf, startEngine, stopEngine } from './running-engine.ts';
+import { underLoad } from './under-load.ts';
+import { PromptPool } from './workload.ts';
+
+export type Phase = 'starting' | 'preparing prompts' | 'warming up' | 'measuring' | 'stopping';
+
+/** What every trial of a run shares. */
+export interface TrialContext {
+  readonly study: StudySpec;
+  readonly runDir: string;
+  readonly store: Store;
+  readonly environment: Environment;
+  readonly signal: AbortSignal;
+  /** Prompts by workload; the model, and so its tokenizer, is the same for every configuration. */
+  readonly pools: Map<string, PromptPool>;
+  onPhase(trial: Trial, phase: Phase, progress?: LoadProgress): void;
+  onFinished(trial: FinishedTrial): void;
+}
+
+/** Folder of a trial's records and log. */
+export const trialDir = (runDir: string, id: number): string => join(runDir, 'trials', String(id).padStart(3, '0'));
+
+/** A trial that has its number and has not begun. */
+type Planned = Omit<Trial, 'beganAt'>;
+
+/**
+ * The life of one engine start: start, wait until it serves, then each workload (warm-up, load), then stop. Each trial
+ * is in the store as soon as it is over. Failures are rows; only the user's interruption and a disk that refuses throw,
+ * and then too the engine is gone when this returns.
+ */
+export async function measureProposal(context: TrialContext, proposal: Proposal): Promise<void> {
+  const { study } = context;
+  const { configuration } = proposal;
+  const engine = engineNamed(configuration.engine);
+  const planned = plan(context.store, proposal);
+  const [first, ...rest] = planned as [Planned, ...Planned[]];
+
+  const impossible = refusal(study, proposal);
+  if (impossible) {
+    const servingCommand = commandWords(servingCommandOf(engine, study, configuration, firstPort));
+    for (const trial of planned) end(context, begin(context, trial), { ...impossible, servingCommand, times: {} });
+    return;
+  }
+
+  const begun = begin(context, first);
+  context.onPhase(begun, 'starting');
+  const { environment, signal } = context;
+  const dir = trialDir(context.runDir, first.id);
+  const start = await startEngine(engine, configuration, { study, environment, dir, signal });
+  const { startS, running, servingCommand, baseUrl } = start;
+  if (!running) {
+    const { fate, failure } = start.failure as Failure;
+    end(context, begun, { fate, failure, servingCommand, times: { startS } }, baseUrl);
+    for (const trial of rest)
+      end(context, begin(context, trial), { fate, failure, servingCommand, times: {} }, baseUrl);
+    return;
+  }
+
+  try {
+    let lost: Failure | undefined;
+    for (const trial of planned) {
+      const current = trial === first ? begun : begin(context, trial);
+      if (lost) {
+        end(context, current, { ...lost, servingCommand, times: {} }, baseUrl);
+        continue;
+      }
+      const workload = workloadNamed(study, trial.workload);
+      const { engineLost, ...outcome } = await underLoad(running, workload, {
+        limits: study.limits,
+        pool: poolFor(context, workload),
+        recordsPath: join(trialDir(context.runDir, trial.id), 'records.jsonl'),
+        signal,
+        onPhase: (phase, progress) => context.onPhase(current, phase, progress),
+      });
+      const { effectiveSettings } = running;
+      const times = { ...(trial === first ? { startS } : {}), ...outcome.times };
+      const measured = { ...outcome, servingCommand, times };
+      end(context, current, effectiveSettings ? { ...measured, effectiveSettings } : measured, baseUrl);
+      if (engineLost && outcome.failure) lost = { fate: outcome.fate as Failure['fate'], failure: outcome.failure };
+    }
+    context.onPhase(begun, 'stopping');
+    await stopEngine(running.engineProcess);
+  } finally {
+    await running.engineProcess.stop();
+  }
+}
+
+/** The trials of a proposal, numbered on from those that the run has. */
+function plan(store: Store, { configuration, measure, stage, reason }: Proposal): readonly Planned[] {
+  const counters = store.counters();
+  return measure.map(({ workload, purpose }, i) => ({
+    id: counters.trial + 1 + i,
+    engineStart: counters.engineStart + 1,
+    configuration,
+    workload,
+    purpose,
+    ...(stage === undefined ? {} : { stage }),
+    reason,
+  }));
+}
+
+function begin(context: TrialContext, planned: Planned): Trial {
+  const trial = { ...planned, beganAt: wallTime() };
+  mkdirSync(trialDir(context.runDir, trial.id), { recursive: true });
+  context.store.begin(trial);
+  return trial;
+}
+
+function end(
+  context: TrialContext,
+  trial: Trial,
+  rest: Omit<FinishedTrial, keyof Trial | 'endedAt' | 'loadCommand'>,
+  baseUrl = new URL(`http://127.0.0.1:${firstPort}`),
+): void {
+  const { study } = context;
+  const command = loadCommand(baseUrl, study.model, workloadNamed(study, trial.workload));
+  const finished: FinishedTrial = { ...trial, ...rest, loadCommand: command, endedAt: wallTime() };
+  context.store.finish(finished);
+  context.onFinished(finished);
+}
+
+/** Why a configuration is not even started: its engine's own rules say that it cannot work. */
+function refusal(study: StudySpec, { configuration }: Proposal): Failure | undefined {
+  const problems = configurationProblems(study, configuration, [], (path) => path.join('.'));
+  if (problems.length === 0) return undefined;
+  const message = problems.map((p) => `${p.place}: ${p.message}`).join('; ');
+  const hint = problems.flatMap((p) => (p.hint === undefined ? [] : [p.hint])).join('; ');
+  return { fate: 'unsupported_setting', failure: { message, logTail: [], ...(hint === '' ? {} : { hint }) } };
+}
+
+function poolFor(context: TrialContext, workload: Workload): PromptPool {
+  const pool = context.pools.get(workload.name) ?? new PromptPool(workload);
+  context.pools.set(workload.name, pool);
+  return pool;
+}
+
+function workloadNamed(study: StudySpec, name: string): Workload {
+  const found = study.workloads.find((w) => w.name === name);
+  if (!found) throw new Error(`no workload ${name}`);
+  return found;
+}

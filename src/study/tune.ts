@@ -1,0 +1,238 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from '../engines/engine.ts';
+import { now, wallTime } from '../kit/clock.ts';
+import { InputError, systemCode } from '../kit/errors.ts';
+import { checkOpenFiles } from '../load/preflight.ts';
+import { acquireLock } from '../processes/lock.ts';
+import type { SearchSpace } from '../records/space.ts';
+import type { StudySpec } from '../records/study.ts';
+import type { FinishedTrial, Proposal } from '../records/trial.ts';
+import { decide } from '../search/decisions.ts';
+import { nextProposals, reservedTrials } from '../search/plan.ts';
+import { strategies } from '../search/table.ts';
+import { createStore, isRun, openStore, type Store } from '../store/store.ts';
+import { describeMachine } from '../telemetry/machine.ts';
+import { readStudy, type StudyFile } from './read.ts';
+import { engineNamed, resolveStudy } from './resolve.ts';
+import { spanned } from './span.ts';
+import { measureProposal, type TrialContext, trialDir } from './trial.ts';
+
+/** What a study is run with. */
+export interface TuneOptions {
+  /** As `loadStudy` gave them. */
+  readonly file: StudyFile;
+  readonly space: SearchSpace;
+  /** Folder of the run. */
+  readonly runDir: string;
+  /** Go on with an unfinished run instead of refusing its folder. */
+  readonly resume: boolean;
+  readonly servetuneVersion: string;
+  readonly environment: Environment;
+  readonly signal: AbortSignal;
+}
+
+/** How far a study is, for whoever shows it. */
+export interface TuneProgress {
+  readonly finishedTrials: number;
+  /** Trials still to come, as far as can be told now: close calls may add some. */
+  readonly expectedTrials: number;
+  /** Seconds that they will take, from the mean of those that are over; null before the first. */
+  readonly remainingS: number | null;
+}
+
+/** What happens, as it happens. */
+export interface TuneEvents {
+  onBegin(run: { readonly study: StudySpec; readonly resumed: number; readonly forgotten: number }): void;
+  onPrepare(what: string): void;
+  onProposal(proposal: Proposal, progress: TuneProgress): void;
+  onPhase: TrialContext['onPhase'];
+  onFinished(trial: FinishedTrial, progress: TuneProgress): void;
+}
+
+/** What a study comes down to. */
+export interface TuneResult {
+  readonly runDir: string;
+  /** A configuration qualified: there is something to recommend. */
+  readonly qualified: boolean;
+}
+
+/** Reads a study and resolves it, without touching the disk: what `--dry-run` and the run itself begin with. */
+export async function loadStudy(
+  path: string,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<{ readonly file: StudyFile; readonly space: SearchSpace }> {
+  const file = readStudy(path);
+  return { file, space: await resolveStudy(file, environment, signal) };
+}
+
+/**
+ * Runs a study to its end, or goes on with one: asks the plan, measures, stores, asks again. A pure function of the store
+ * decides what comes next, so an interrupted study needs nothing but its folder.
+ *
+ * @throws InputError for anything wrong with the study, its folder or the machine's limits, before anything is started
+ * @throws Interrupted (the signal's reason) after the running engine is gone
+ */
+export async function tune(options: TuneOptions, events: TuneEvents): Promise<TuneResult> {
+  const { file, space, runDir, environment, signal } = options;
+  const resuming = isRun(runDir);
+  if (resuming && !options.resume) throw occupied(runDir);
+  checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
+  makeFolder(runDir);
+  using _lock = acquireLock(runDir);
+  using store = resuming
+    ? openStore(runDir)
+    : createStore(runDir, {
+        study: file.study,
+        studyText: file.text,
+        space,
+        machine: await describeMachine(environment, signal),
+        servetuneVersion: options.servetuneVersion,
+        simulated: false,
+        beganAt: wallTime(),
+      });
+  if (resuming) refuseChangedStudy(store, file, space);
+  store.setEnded(null);
+  const forgotten = store.forgetRunning();
+  for (const trial of forgotten) rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
+  events.onBegin({ study: file.study, resumed: store.finished().length, forgotten: forgotten.length });
+  await prepareEngines(file.study, space, environment, signal, events);
+  return await runPlan(options, file.study, space, store, events);
+}
+
+async function runPlan(
+  options: TuneOptions,
+  study: StudySpec,
+  space: SearchSpace,
+  store: Store,
+  events: TuneEvents,
+): Promise<TuneResult> {
+  const strategy = strategies.find((s) => s.name === study.strategy);
+  if (!strategy) throw new Error(`no strategy ${study.strategy}`); // the schema's names are the table's
+  const session = { began: now(), trials: 0 };
+  const progress = (): TuneProgress => estimate(study, space, store.finished(), session);
+  const context: TrialContext = {
+    study,
+    runDir: options.runDir,
+    store,
+    environment: options.environment,
+    signal: options.signal,
+    pools: new Map(),
+    onPhase: events.onPhase,
+    onFinished(trial) {
+      session.trials++;
+      events.onFinished(trial, progress());
+    },
+  };
+  for (;;) {
+    options.signal.throwIfAborted();
+    const finished = store.finished();
+    if (finished.length >= study.budget.max_trials) break;
+    const budgetSpent = isBudgetSpent(study, finished);
+    const [proposal] = nextProposals(strategy, { study, space, budgetSpent }, finished, [], 1);
+    if (!proposal) break;
+    events.onProposal(proposal, progress());
+    await measureProposal(context, proposal);
+  }
+  store.setEnded(wallTime());
+  const { winner } = decide(study, space, store.finished(), true);
+  return { runDir: options.runDir, qualified: winner.value !== null };
+}
+
+/** Whether only the end of the study (further workloads, drift, confirmation) may still be measured. A pure function of the trials. */
+export function isBudgetSpent(study: StudySpec, finished: readonly FinishedTrial[]): boolean {
+  const { max_trials, max_duration_s } = study.budget;
+  // Counts the search only, so that the answer does not change while the reserve is being used.
+  const searched = finished.filter((t) => t.purpose === 'baseline' || t.stage !== undefined);
+  if (searched.length + reservedTrials(study.workloads.length) >= max_trials) return true;
+  const spentS = searched.reduce((sum, t) => sum + (Date.parse(t.endedAt) - Date.parse(t.beganAt)) / 1000, 0);
+  return max_duration_s !== undefined && spentS >= max_duration_s;
+}
+
+function estimate(
+  study: StudySpec,
+  space: SearchSpace,
+  finished: readonly FinishedTrial[],
+  session: { readonly began: number; readonly trials: number },
+): TuneProgress {
+  const done = (purpose: FinishedTrial['purpose']): number => finished.filter((t) => t.purpose === purpose).length;
+  const left = (planned: number, purpose: FinishedTrial['purpose']): number => Math.max(0, planned - done(purpose));
+  const { complete } = decide(study, space, finished, isBudgetSpent(study, finished));
+  const alternatives = space.stages.reduce((sum, s) => sum + s.alternatives.length, 0);
+  const remaining =
+    left(1, 'baseline') +
+    (complete ? 0 : left(alternatives, 'stage')) +
+    left(2 * (study.workloads.length - 1), 'further') +
+    left(1, 'baseline_again') +
+    left(1, 'confirmation');
+  return {
+    finishedTrials: finished.length,
+    expectedTrials: Math.min(finished.length + remaining, study.budget.max_trials),
+    remainingS: session.trials === 0 ? null : (remaining * (now() - session.began)) / session.trials,
+  };
+}
+
+/** Files that engines need before they can be started, written or fetched once, outside every trial's time. */
+async function prepareEngines(
+  study: StudySpec,
+  space: SearchSpace,
+  environment: Environment,
+  signal: AbortSignal,
+  events: Pick<TuneEvents, 'onPrepare'>,
+): Promise<void> {
+  const configurations = spanned(space).map((s) => s.configuration);
+  for (const name of new Set(configurations.map((c) => c.engine))) {
+    const engine = engineNamed(name);
+    if (!engine.prepare) continue;
+    events.onPrepare(`preparing ${study.model} for ${name}`);
+    const own = configurations.filter((c) => c.engine === name);
+    await engine.prepare(
+      own.map((c) => ({ model: study.model, settings: c.settings })),
+      environment,
+      signal,
+    );
+  }
+}
+
+function makeFolder(runDir: string): void {
+  try {
+    mkdirSync(join(runDir, 'trials'), { recursive: true });
+  } catch (error) {
+    const full = systemCode(error) === 'ENOSPC';
+    throw new InputError([
+      {
+        place: runDir,
+        message: full ? 'the disk is full' : `cannot be created (${systemCode(error)})`,
+        hint: full ? 'free some space, then go on with --resume' : 'choose another folder with --run',
+      },
+    ]);
+  }
+}
+
+const occupied = (runDir: string): InputError =>
+  new InputError([
+    {
+      place: runDir,
+      message: 'holds a run already',
+      hint: 'go on with --resume, start over with --fresh, or choose another folder with --run',
+    },
+  ]);
+
+/** A resumed study must be the study that was begun: trials of another one would be compared with its trials. */
+function refuseChangedStudy(store: Store, file: StudyFile, space: SearchSpace): void {
+  const before = store.start();
+  if (JSON.stringify([before.study, before.space]) === JSON.stringify([file.study, space])) return;
+  const changed = Object.keys(file.study).filter(
+    (key) =>
+      JSON.stringify(before.study[key as keyof StudySpec]) !== JSON.stringify(file.study[key as keyof StudySpec]),
+  );
+  const what = changed.length > 0 ? changed : ['engine versions'];
+  throw new InputError([
+    {
+      place: file.place(changed.slice(0, 1)),
+      message: `the study is not the one that this run began with (changed: ${what.join(', ')})`,
+      hint: 'undo the change, or choose another folder with --run',
+    },
+  ]);
+}

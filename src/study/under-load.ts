@@ -1,0 +1,98 @@
+import { sleep } from '../kit/clock.ts';
+import type { LoadProgress } from '../load/progress.ts';
+import type { StudySpec } from '../records/study.ts';
+import type { FinishedTrial } from '../records/trial.ts';
+import type { Workload } from '../records/workload.ts';
+import { chooseTokenizer } from '../tokenizers/choose.ts';
+import { classify, type Failure } from './failure.ts';
+import { describeExit, type RunningEngine } from './running-engine.ts';
+import {
+  type LoadPhase,
+  type PromptPool,
+  runWorkload,
+  studyPercentiles,
+  type WorkloadRun,
+  warmupsOf,
+} from './workload.ts';
+
+export type LoadOutcome = Pick<FinishedTrial, 'fate' | 'failure' | 'summary' | 'client' | 'times'> & {
+  /** The engine is not to be trusted any more: no further workload. */
+  readonly engineLost: boolean;
+};
+
+/** Sends one workload to an engine that is ready, and judges what came of it. Throws only when interrupted, or when the disk refuses. */
+export async function underLoad(
+  { engine, engineProcess, baseUrl, model }: RunningEngine,
+  workload: Workload,
+  context: {
+    readonly limits: StudySpec['limits'];
+    readonly pool: PromptPool;
+    readonly recordsPath: string;
+    readonly signal: AbortSignal;
+    onPhase(phase: LoadPhase, progress?: LoadProgress): void;
+  },
+): Promise<LoadOutcome> {
+  const { limits, signal } = context;
+  const target = { baseUrl, model };
+  const died = new AbortController();
+  const exited = engineProcess.exited.then((exit) => {
+    died.abort();
+    return exit;
+  });
+  const both = AbortSignal.any([signal, died.signal]);
+  let run: WorkloadRun;
+  try {
+    const { tokenizer } = await chooseTokenizer({ ...target, signal: both });
+    run = await runWorkload(target, {
+      workload,
+      pool: context.pool,
+      tokenizer,
+      warmups: warmupsOf(workload),
+      percentiles: studyPercentiles,
+      stallTimeoutS: limits.stall_timeout_s,
+      loadTimeoutS: limits.load_timeout_s,
+      recordsPath: context.recordsPath,
+      signal: both,
+      onPhase: context.onPhase,
+      ...(engine.resetCache ? { beforeMeasuring: async () => engine.resetCache?.(baseUrl, both) } : {}),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!died.signal.aborted) throw error;
+    const message = `the engine ended under load (${describeExit(await exited)})`;
+    return {
+      ...classify(engine, { fate: 'crashed_under_load', message }, engineProcess.logTail(400)),
+      times: {},
+      engineLost: true,
+    };
+  }
+  signal.throwIfAborted();
+  // When an engine dies its sockets close before its end is reported: wait for the news before judging the failures.
+  if (run.summary.failed > 0) await Promise.race([exited, sleep(1, signal)]);
+  const { summary, client, warmupS, loadS } = run;
+  const measured = { summary, client, times: { warmupS, loadS } };
+  const failed = (failure: Failure, engineLost = true): LoadOutcome => ({ ...failure, ...measured, engineLost });
+  const log = engineProcess.logTail(400);
+  if (died.signal.aborted) {
+    const message = `the engine ended under load (${describeExit(await exited)})`;
+    return failed(classify(engine, { fate: 'crashed_under_load', message }, log));
+  }
+  if (run.load.ended === 'hung') {
+    const message = `no byte from any stream for ${limits.stall_timeout_s} s`;
+    return failed(classify(engine, { fate: 'hung', message, hint: 'see the engine log' }, log));
+  }
+  if (run.load.ended === 'timed_out') {
+    const message = `the load was not over after ${limits.load_timeout_s} s`;
+    return failed(
+      classify(engine, { fate: 'timed_out', message, hint: 'raise limits.load_timeout_s, or send less' }, log),
+    );
+  }
+  if (run.problems.length > 0) {
+    const failure = { message: run.problems.join('; '), logTail: log.slice(-keptTail) };
+    return failed({ fate: 'invalid_measurement', failure }, false);
+  }
+  return { fate: 'measured', ...measured, engineLost: false };
+}
+
+/** Log lines beside a measurement that was refused: the engine is rarely at fault. */
+const keptTail = 5;
