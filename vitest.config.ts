@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Two files at a time: the tests start real engines, and the machine may have two cores.
-    maxWorkers: 2,
+    // One file at a time: many tests start real engines and measure them, and the machine may have two cores.
+    fileParallelism: false,
   },
 });

@@ -1,0 +1,18 @@
+import { existsSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRun } from '../store/store.ts';
+
+/** Folder of a run that was named by its path, or by its name under `./runs`. */
+export function runDirOf(named: string): string {
+  const under = join('runs', named);
+  return !isRun(named) && isRun(under) ? under : named;
+}
+
+/** Puts an earlier run out of the way of a new one: `quickstart` becomes `quickstart.1`. Nothing is deleted. */
+export function setAside(dir: string): string | undefined {
+  if (!existsSync(dir)) return undefined;
+  let number = 1;
+  while (existsSync(`${dir}.${number}`)) number++;
+  renameSync(dir, `${dir}.${number}`);
+  return `${dir}.${number}`;
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { exitCodes, InputError, Interrupted } from '../kit/errors.ts';
+import { shellCommand } from '../kit/shell.ts';
+import { loadStudy, tune } from '../study/tune.ts';
+import { defineCommand } from './command.ts';
+import { conclusionLines } from './conclusion.ts';
+import { dryRun } from './dry-run.ts';
+import { writeReport } from './report-files.ts';
+import { setAside } from './run-dir.ts';
+import { progressReporter } from './tune-progress.ts';
+import { version } from './version.ts';
+
+export default defineCommand({
+  name: 'tune',
+  about: [
+    'Starts each configuration of the study from fresh, measures it, stops it, and builds stage by stage on the winner.',
+    'Comparisons that noise could explain are repeated; the baseline is measured first and last; the command that is',
+    'recommended is started once more, as it stands, and confirmed. Everything goes to one folder, which --resume',
+    'continues after Ctrl-C, a crash or a power cut.',
+  ].join('\n'),
+  positional: { key: 'study', label: 'STUDY.yaml', optional: false },
+  options: z.strictObject({
+    study: z.string().describe('The study file'),
+    run: z.string().optional().describe('Folder of the run; default: ./runs/NAME'),
+    resume: z.boolean().default(false).describe('Go on with the run that is in the folder; nothing is measured twice'),
+    fresh: z
+      .boolean()
+      .default(false)
+      .describe('Begin anew; a run that is in the folder is kept as NAME.1, NAME.2, ...'),
+    dry_run: z.boolean().default(false).describe('Print every command that would be started, and start nothing'),
+    json: z.boolean().default(false).describe('Print the result as JSON'),
+  }),
+  examples: [
+    ['servetune tune examples/quickstart.yaml', 'a whole study on this CPU'],
+    ['servetune tune study.yaml --dry-run', 'see the commands first'],
+    ['servetune tune study.yaml --resume', 'go on after an interruption'],
+  ],
+
+  async run(options, terminal) {
+    const { signal, environment } = terminal;
+    if (options.resume && options.fresh) {
+      throw new InputError([{ place: '--fresh', message: 'contradicts --resume', hint: 'give one of the two' }]);
+    }
+    const { file, space } = await loadStudy(options.study, environment, signal);
+    if (options.dry_run) {
+      for (const line of dryRun(file.study, space)) terminal.print(line);
+      return exitCodes.done;
+    }
+    const runDir = options.run ?? join('runs', file.study.name);
+    const aside = options.fresh ? setAside(runDir) : undefined;
+    if (aside !== undefined) terminal.note(`the earlier run is kept in ${aside}`);
+    try {
+      const { qualified } = await tune(
+        { file, space, runDir, resume: options.resume, servetuneVersion: version, environment, signal },
+        progressReporter(terminal),
+      );
+      terminal.status('');
+      const paths = writeReport(runDir, { formats: ['md', 'html', 'json'] });
+      if (options.json) terminal.print(JSON.stringify({ runDir, reports: paths, qualified }));
+      else for (const line of conclusionLines(runDir, paths)) terminal.print(line);
+      return qualified ? exitCodes.done : exitCodes.noneQualified;
+    } catch (error) {
+      if (signal.aborted) {
+        const again = [
+          'npx',
+          'servetune',
+          'tune',
+          options.study,
+          ...(options.run ? ['--run', options.run] : []),
+          '--resume',
+        ];
+        terminal.status('');
+        terminal.note(`stopped; what was measured is kept. Go on with:\n  ${shellCommand(again)}`);
+        throw new Interrupted();
+      }
+      throw error;
+    }
+  },
+});
