@@ -7,7 +7,7 @@ import { resultBlock } from '../metrics/result-block.ts';
 import { metrics } from '../metrics/table.ts';
 import { workloadOptions } from '../records/workload.ts';
 import { findServer } from '../study/target.ts';
-import { PromptPool, runWorkload } from '../study/workload.ts';
+import { PromptPool, runWorkload, studyPercentiles } from '../study/workload.ts';
 import { chooseTokenizer } from '../tokenizers/choose.ts';
 import { defineCommand } from './command.ts';
 
@@ -101,7 +101,7 @@ export default defineCommand({
         pool: new PromptPool(given),
         tokenizer,
         warmups: given.num_warmups,
-        percentiles: [...new Set([50, 90, 95, 99, ...percentiles])],
+        percentiles: [...new Set([...studyPercentiles, ...percentiles])],
         signal,
         ...(given.records === undefined ? {} : { recordsPath: given.records }),
         onPhase: (phase, progress) => terminal.status(progress ? `${phase}  ${progressText(progress)}` : phase),

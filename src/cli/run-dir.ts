@@ -1,5 +1,6 @@
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { acquireLock } from '../processes/lock.ts';
 import { isRun } from '../store/store.ts';
 
 /** Folder of a run that was named by its path, or by its name under `./runs`. */
@@ -8,9 +9,13 @@ export function runDirOf(named: string): string {
   return !isRun(named) && isRun(under) ? under : named;
 }
 
-/** Puts an earlier run out of the way of a new one: `quickstart` becomes `quickstart.1`. Nothing is deleted. */
+/**
+ * Puts an earlier run out of the way of a new one: `quickstart` becomes `quickstart.1`. Nothing is deleted. Throws an
+ * InputError while a process works on it.
+ */
 export function setAside(dir: string): string | undefined {
   if (!existsSync(dir)) return undefined;
+  acquireLock(dir).release();
   let number = 1;
   while (existsSync(`${dir}.${number}`)) number++;
   renameSync(dir, `${dir}.${number}`);

@@ -20,6 +20,7 @@ export function progressReporter(terminal: Terminal): TuneEvents {
       terminal.note(
         `study ${pc.bold(run.study.name)}: ${run.study.model}, ${count(stages.length, 'stage')}, ${count(workloads.length, 'workload')}`,
       );
+      if (run.nothingToResume) terminal.note('there is no run to resume: a new one begins');
       if (run.resumed > 0 || run.forgotten > 0) {
         const lost = run.forgotten > 0 ? `; ${count(run.forgotten, 'unfinished trial')} will be measured again` : '';
         terminal.note(`resumed: ${count(run.resumed, 'trial')} kept${lost}`);

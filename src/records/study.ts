@@ -68,7 +68,7 @@ export const studySpec = z.strictObject({
   workloads: z
     .array(workload)
     .min(1)
-    .describe('What is sent; the objective’s workload decides, the others are measured before and after'),
+    .describe('What is sent; the objective’s workload decides; on the others only baseline and winner are measured'),
   objective: z
     .strictObject({
       metric: z
@@ -83,8 +83,8 @@ export const studySpec = z.strictObject({
     .array(
       z.strictObject({
         metric: z.enum(objectiveMetrics).describe('What must hold on the objective’s workload'),
-        at_most: z.number().optional(),
-        at_least: z.number().optional(),
+        at_most: z.number().optional().describe('Largest value that is allowed'),
+        at_least: z.number().optional().describe('Smallest value that is allowed'),
       }),
     )
     .default([])

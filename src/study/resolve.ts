@@ -138,6 +138,14 @@ function crossChecks(study: StudySpec, place: StudyFile['place']): Problem[] {
       hint: `workloads: ${names.join(', ')}`,
     });
   }
+  study.workloads.forEach((w, i) => {
+    if (w.min_duration_s === 0 || w.max_concurrency !== undefined || w.request_rate !== 'inf') return;
+    problems.push({
+      place: place(['workloads', i, 'min_duration_s']),
+      message: 'needs a pace: without one every request is sent at once',
+      hint: 'add max_concurrency or a finite request_rate',
+    });
+  });
   study.constraints.forEach((constraint, i) => {
     if (constraint.at_most !== undefined || constraint.at_least !== undefined) return;
     problems.push({ place: place(['constraints', i]), message: 'has no limit', hint: 'add at_most or at_least' });

@@ -43,7 +43,14 @@ export interface TuneProgress {
 
 /** What happens, as it happens. */
 export interface TuneEvents {
-  onBegin(run: { readonly study: StudySpec; readonly resumed: number; readonly forgotten: number }): void;
+  onBegin(run: {
+    readonly study: StudySpec;
+    /** Finished trials that are kept. */
+    readonly resumed: number;
+    /** Trials that a killed process had begun; they are measured again. */
+    readonly forgotten: number;
+    readonly nothingToResume: boolean;
+  }): void;
   onPrepare(what: string): void;
   onProposal(proposal: Proposal, progress: TuneProgress): void;
   onPhase: TrialContext['onPhase'];
@@ -96,7 +103,12 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   store.setEnded(null);
   const forgotten = store.forgetRunning();
   for (const trial of forgotten) rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
-  events.onBegin({ study: file.study, resumed: store.finished().length, forgotten: forgotten.length });
+  events.onBegin({
+    study: file.study,
+    resumed: store.finished().length,
+    forgotten: forgotten.length,
+    nothingToResume: options.resume && !resuming,
+  });
   await prepareEngines(file.study, space, environment, signal, events);
   return await runPlan(options, file.study, space, store, events);
 }

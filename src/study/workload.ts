@@ -13,7 +13,7 @@ import type { WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 
 /** Percentiles that every summary of a study has. */
-export const studyPercentiles = [50, 90, 95, 99] as const;
+export const studyPercentiles = [90, 95, 99] as const;
 
 /** Distance between the seeds of measured prompts and of warm-up prompts, so that a warm-up never fills a prefix cache for them. */
 const warmupSeedOffset = 0x4000_0000;

@@ -127,6 +127,8 @@ describe('servetune tune', () => {
     const { code, stderr } = await servetune(['tune', smallStudy(dir), '--resume'], { cwd: dir });
     expect(code).toBe(2);
     expect(stderr).toContain(String(running.child.pid));
+    expect((await servetune(['tune', smallStudy(dir), '--fresh'], { cwd: dir })).code).toBe(2);
+    expect(existsSync(join(dir, 'runs/small.1'))).toBe(false);
     running.child.kill('SIGINT');
     await running.ended;
   });

@@ -95,6 +95,11 @@ describe('a study against its engines', () => {
     expect(text).toContain('“chat” is there twice');
   });
 
+  it('refuses a load that goes by time and has no pace', async () => {
+    const problems = await resolveProblems(good.replace('{ name: chat }', '{ name: chat, min_duration_s: 5 }'));
+    expect(problems.map((p) => p.place).join()).toContain('workloads[0].min_duration_s');
+  });
+
   it('refuses a model file that is missing or truncated', async () => {
     const missing = await resolveProblems(good.replace('tiny-qwen3', '/nowhere/model.gguf'));
     expect(missing.map((p) => p.message).join()).toMatch(/no such file|not exist|missing/i);
