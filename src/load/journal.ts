@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import { makeFolder } from '../kit/files.ts';
 import type { RequestRecord } from '../records/request.ts';
 
 /** The file of a load's records, one JSON object a line, written while the load runs. */
@@ -19,7 +20,7 @@ export interface Journal {
 export async function openJournal(path: string, onFailure: (error: ServetuneError) => void): Promise<Journal> {
   let file: FileHandle;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     file = await open(path, 'w');
   } catch (error) {
     throw unwritable(path, error);

@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { wallTime } from '../kit/clock.ts';
 import { InputError, messageOf, systemCode } from '../kit/errors.ts';
+import { makeFolder } from '../kit/files.ts';
 import { isRunning, processEntry } from './tree.ts';
 
 export interface Lock extends Disposable {
@@ -26,7 +27,7 @@ interface Owner {
 export function acquireLock(dir: string): Lock {
   const path = join(dir, 'lock.json');
   try {
-    mkdirSync(dir, { recursive: true });
+    makeFolder(dir);
     return claim(path, dir);
   } catch (error) {
     if (error instanceof InputError) throw error;

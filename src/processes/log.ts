@@ -1,7 +1,8 @@
-import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { appendFileSync, closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import { makeFolder } from '../kit/files.ts';
 
 /** No log line worth showing is longer than this in all. */
 const tailBytes = 256 * 1024;
@@ -22,7 +23,7 @@ export function openLog(logPath: string): Log {
   const path = resolve(logPath);
   let fd: number;
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     fd = openSync(path, 'a');
   } catch (error) {
     throw new ServetuneError('log_not_writable', `the log ${path} cannot be opened: ${messageOf(error)}`, {

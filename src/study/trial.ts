@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../engines/engine.ts';
 import { commandWords } from '../hosts/host.ts';
 import { wallTime } from '../kit/clock.ts';
+import { makeFolder } from '../kit/files.ts';
 import type { LoadProgress } from '../load/progress.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
@@ -114,7 +114,7 @@ function plan(store: Store, { configuration, measure, stage, reason }: Proposal)
 
 function begin(context: TrialContext, planned: Planned): Trial {
   const trial = { ...planned, beganAt: wallTime() };
-  mkdirSync(trialDir(context.runDir, trial.id), { recursive: true });
+  makeFolder(trialDir(context.runDir, trial.id));
   context.store.begin(trial);
   return trial;
 }

@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../engines/engine.ts';
 import { now, wallTime } from '../kit/clock.ts';
 import { InputError, systemCode } from '../kit/errors.ts';
+import { makeFolder } from '../kit/files.ts';
 import { checkOpenFiles } from '../load/preflight.ts';
 import { acquireLock } from '../processes/lock.ts';
 import type { SearchSpace } from '../records/space.ts';
@@ -86,7 +87,7 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   const resuming = isRun(runDir);
   if (resuming && !options.resume) throw occupied(runDir);
   checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
-  makeFolder(runDir);
+  makeRunFolder(runDir);
   using _lock = acquireLock(runDir);
   using store = resuming
     ? openStore(runDir)
@@ -207,9 +208,9 @@ async function prepareEngines(
   }
 }
 
-function makeFolder(runDir: string): void {
+function makeRunFolder(runDir: string): void {
   try {
-    mkdirSync(join(runDir, 'trials'), { recursive: true });
+    makeFolder(join(runDir, 'trials'));
   } catch (error) {
     const full = systemCode(error) === 'ENOSPC';
     throw new InputError([

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, ServetuneError, systemCode } from '../../../kit/errors.ts';
+import { makeFolder } from '../../../kit/files.ts';
 
 /** A writer that is alive has written within this time; an older unfinished file was left by one that was killed. */
 const abandonedAfterS = 600;
@@ -53,7 +54,7 @@ export async function writeNewFile(
 ): Promise<void> {
   const sibling = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     await removeAbandoned(path);
     const file = await open(sibling, 'wx');
     try {
