@@ -5,6 +5,8 @@ import type { ProcessIdentity } from './tree.ts';
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
+  /** The watchdog was killed, so we ended the program: its end says nothing about it. */
+  readonly watchdogLost?: true;
 }
 
 export interface Ended extends Ending {

@@ -30,8 +30,8 @@ export interface Supervised extends AsyncDisposable {
   readonly startTime: string;
   /**
    * When the program's first process has ended; never rejects. What it leaves behind is being ended then; `stop` waits
-   * for that. When the watchdog itself was killed, the program is ended, too: the log says so, and the exit has the
-   * signal that we sent.
+   * for that. When the watchdog itself was killed, the program is ended, too: the log and `watchdogLost` say so, and
+   * the exit has the signal that we sent.
    */
   readonly exited: Promise<Exit>;
   /** The last lines of its output, without terminal codes. */

@@ -82,7 +82,7 @@ export async function startWatched(
     const exit = ending.survivors.includes(root.pid)
       ? noExit
       : { code: null, signal: ending.forced ? 'SIGKILL' : 'SIGTERM' };
-    finish({ ...ending, exit });
+    finish({ ...ending, exit: { ...exit, watchdogLost: true } });
   }
 
   watchdog.on('message', (notice: Notice) => {

@@ -4,6 +4,8 @@ import { commandWords } from '../hosts/host.ts';
 import { hosts } from '../hosts/table.ts';
 import { now } from '../kit/clock.ts';
 import { ServetuneError } from '../kit/errors.ts';
+import { rememberProcess } from '../processes/leftover.ts';
+import { listensOn } from '../processes/listener.ts';
 import { portFrom } from '../processes/ports.ts';
 import { type Exit, type Supervised, supervise } from '../processes/supervisor.ts';
 import type { Configuration } from '../records/settings.ts';
@@ -79,11 +81,16 @@ async function startOnce(
   });
   const common = { baseUrl, servingCommand: commandWords(command) };
   try {
+    rememberProcess(dir, engineProcess);
     const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal);
     const startS = now() - began;
     if (typeof ready !== 'string') {
       await stopEngine(engineProcess);
       return { ...common, startS, failure: ready };
+    }
+    if (listensOn(engineProcess, port) === false) {
+      await stopEngine(engineProcess);
+      return { ...common, startS, failure: foreignServer(port) };
     }
     const effectiveSettings = await engine.effectiveSettings?.(baseUrl, signal).catch(() => undefined);
     const running = { engine, engineProcess, baseUrl, model: ready };
@@ -93,6 +100,17 @@ async function startOnce(
     throw error;
   }
 }
+
+/** Somebody was faster to the port and answers in the engine's place: what it says must never be measured. */
+const foreignServer = (port: number): Failure => ({
+  fate: 'start_failed',
+  failure: {
+    message: `another program answers on port ${port}`,
+    logTail: [],
+    hint: 'stop the program that listens on that port',
+  },
+  portTaken: true,
+});
 
 /** What starts a configuration, without anything that only measuring needs. */
 export const servingCommandOf = (
@@ -132,6 +150,7 @@ async function becomesReady(
     signal.throwIfAborted();
     if (!own.signal.aborted) throw error;
     const exit = await Promise.race([exited, Promise.resolve(null)]);
+    if (exit?.watchdogLost) throw watchdogLost();
     const otherwise =
       exit === null
         ? { fate: 'timed_out' as const, message: `not ready after ${timeoutS} s`, hint: 'raise limits.start_timeout_s' }
@@ -149,6 +168,12 @@ function hostOf(study: StudySpec, configuration: Configuration): (typeof hosts)[
   if (!host) throw new Error(`no host ${name}`); // the schema's names are the table's
   return host;
 }
+
+/** Somebody killed the watchdog of an engine: no verdict on the configuration, and nothing to go on with. */
+export const watchdogLost = (): ServetuneError =>
+  new ServetuneError('watchdog_lost', 'the watchdog of the engine was killed, so the engine was ended', {
+    hint: 'go on with --resume; the trial will be measured again',
+  });
 
 /** How a process ended, in words. */
 export const describeExit = ({ code, signal }: Exit): string =>

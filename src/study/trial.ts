@@ -91,7 +91,7 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
       end(context, current, effectiveSettings ? { ...measured, effectiveSettings } : measured, baseUrl);
       if (engineLost && outcome.failure) lost = { fate: outcome.fate as Failure['fate'], failure: outcome.failure };
     }
-    context.onPhase(begun, 'stopping');
+    context.onPhase({ ...begun, ...(planned.at(-1) as Planned) }, 'stopping');
     await stopEngine(running.engineProcess);
   } finally {
     await running.engineProcess.stop();

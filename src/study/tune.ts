@@ -5,6 +5,7 @@ import { now, wallTime } from '../kit/clock.ts';
 import { InputError, systemCode } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 import { checkOpenFiles } from '../load/preflight.ts';
+import { endRemembered } from '../processes/leftover.ts';
 import { acquireLock } from '../processes/lock.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
@@ -36,7 +37,7 @@ export interface TuneOptions {
 /** How far a study is, for whoever shows it. */
 export interface TuneProgress {
   readonly finishedTrials: number;
-  /** Trials still to come, as far as can be told now: close calls may add some. */
+  /** Trials in all, as far as can be told now: some close calls are counted in. */
   readonly expectedTrials: number;
   /** Seconds that they will take, from the mean of those that are over; null before the first. */
   readonly remainingS: number | null;
@@ -70,9 +71,10 @@ export async function loadStudy(
   path: string,
   environment: Environment,
   signal: AbortSignal,
+  options?: Parameters<typeof resolveStudy>[3],
 ): Promise<{ readonly file: StudyFile; readonly space: SearchSpace }> {
   const file = readStudy(path);
-  return { file, space: await resolveStudy(file, environment, signal) };
+  return { file, space: await resolveStudy(file, environment, signal, options) };
 }
 
 /**
@@ -85,7 +87,11 @@ export async function loadStudy(
 export async function tune(options: TuneOptions, events: TuneEvents): Promise<TuneResult> {
   const { file, space, runDir, environment, signal } = options;
   const resuming = isRun(runDir);
-  if (resuming && !options.resume) throw occupied(runDir);
+  if (resuming && !options.resume) {
+    // Says so when another process is at work on it; only then is resuming no remedy.
+    acquireLock(runDir).release();
+    throw occupied(runDir);
+  }
   checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
   makeRunFolder(runDir);
   using _lock = acquireLock(runDir);
@@ -103,7 +109,10 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   if (resuming) refuseChangedStudy(store, file, space);
   store.setEnded(null);
   const forgotten = store.forgetRunning();
-  for (const trial of forgotten) rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
+  for (const trial of forgotten) {
+    await endRemembered(trialDir(runDir, trial.id));
+    rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
+  }
   events.onBegin({
     study: file.study,
     resumed: store.finished().length,
@@ -171,11 +180,15 @@ function estimate(
 ): TuneProgress {
   const done = (purpose: FinishedTrial['purpose']): number => finished.filter((t) => t.purpose === purpose).length;
   const left = (planned: number, purpose: FinishedTrial['purpose']): number => Math.max(0, planned - done(purpose));
-  const { complete } = decide(study, space, finished, isBudgetSpent(study, finished));
+  const { complete, stages } = decide(study, space, finished, isBudgetSpent(study, finished));
+  const ahead = space.stages.slice(complete ? space.stages.length : Math.max(0, stages.length - 1));
   const alternatives = space.stages.reduce((sum, s) => sum + s.alternatives.length, 0);
+  // Close calls cannot be foreseen; so far about one repeat an alternative has been usual.
+  const repeats = study.repeats.close_calls === 0 ? 0 : ahead.reduce((sum, s) => sum + s.alternatives.length, 0);
+  const repeated = finished.filter((t) => t.purpose === 'repeat' && t.stage === ahead[0]?.name).length;
   const remaining =
     left(1, 'baseline') +
-    (complete ? 0 : left(alternatives, 'stage')) +
+    (complete ? 0 : left(alternatives, 'stage') + Math.max(0, repeats - repeated)) +
     left(2 * (study.workloads.length - 1), 'further') +
     left(1, 'baseline_again') +
     left(1, 'confirmation');

@@ -1,11 +1,12 @@
 import { sleep } from '../kit/clock.ts';
 import type { LoadProgress } from '../load/progress.ts';
+import type { Exit } from '../processes/supervisor.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import { chooseTokenizer } from '../tokenizers/choose.ts';
 import { classify, type Failure } from './failure.ts';
-import { describeExit, type RunningEngine } from './running-engine.ts';
+import { describeExit, type RunningEngine, watchdogLost } from './running-engine.ts';
 import {
   type LoadPhase,
   type PromptPool,
@@ -59,7 +60,7 @@ export async function underLoad(
   } catch (error) {
     signal.throwIfAborted();
     if (!died.signal.aborted) throw error;
-    const message = `the engine ended under load (${describeExit(await exited)})`;
+    const message = deathMessage(await exited);
     return {
       ...classify(engine, { fate: 'crashed_under_load', message }, engineProcess.logTail(400)),
       times: {},
@@ -74,7 +75,7 @@ export async function underLoad(
   const failed = (failure: Failure, engineLost = true): LoadOutcome => ({ ...failure, ...measured, engineLost });
   const log = engineProcess.logTail(400);
   if (died.signal.aborted) {
-    const message = `the engine ended under load (${describeExit(await exited)})`;
+    const message = deathMessage(await exited);
     return failed(classify(engine, { fate: 'crashed_under_load', message }, log));
   }
   if (run.load.ended === 'hung') {
@@ -88,11 +89,14 @@ export async function underLoad(
     );
   }
   if (run.problems.length > 0) {
-    const failure = { message: run.problems.join('; '), logTail: log.slice(-keptTail) };
+    // The engine is rarely at fault, and its log tells nothing of the client.
+    const failure = { message: run.problems.join('; '), logTail: [] };
     return failed({ fate: 'invalid_measurement', failure }, false);
   }
   return { fate: 'measured', ...measured, engineLost: false };
 }
 
-/** Log lines beside a measurement that was refused: the engine is rarely at fault. */
-const keptTail = 5;
+function deathMessage(exit: Exit): string {
+  if (exit.watchdogLost) throw watchdogLost();
+  return `the engine ended under load (${describeExit(exit)})`;
+}
