@@ -33,11 +33,11 @@ export function openTerminal(signal: AbortSignal, environment: Readonly<Record<s
     interactive,
     print(text) {
       clear();
-      stdout.write(`${text}\n`);
+      stdout.write(`${harmless(text)}\n`);
     },
     note(text) {
       clear();
-      stderr.write(`${text}\n`);
+      stderr.write(`${clipped(harmless(text))}\n`);
     },
     status(text) {
       if (!interactive) return;
@@ -45,11 +45,29 @@ export function openTerminal(signal: AbortSignal, environment: Readonly<Record<s
       if (shown && performance.now() - drawnAt < redrawMs) return;
       drawnAt = performance.now();
       clear();
-      stderr.write(fitted(text, stderr.columns || 80));
+      stderr.write(fitted(harmless(text), stderr.columns || 80));
       shown = true;
     },
   };
 }
+
+/** Longest line of a note: servers have sent megabytes as an error text. */
+const longestNote = 4000;
+
+const clipped = (text: string): string => (text.length > longestNote ? `${text.slice(0, longestNote)}…` : text);
+
+/**
+ * Text without what a terminal would obey: model names, error texts and logs come from others. Only colours are left;
+ * escape sequences that move, erase or retitle, other control characters and changes of direction are shown as `�`.
+ */
+export const harmless = (text: string): string =>
+  text.replace(/(\p{Cc})(\[\d{1,2}m)?|[\u202a-\u202e\u2066-\u2069]/gu, (found, control?: string, colour?: string) => {
+    const kept = control === '\n' || control === '\t' || (control === '\u001b' && colour !== undefined);
+    return kept ? found : `\ufffd${colour ?? ''}`;
+  });
+
+/** Most problems that are shown at once; a file of garbage has thousands. */
+const mostProblems = 30;
 
 /** Cut to one line of the terminal, so that it can be taken back. */
 const fitted = (text: string, columns: number): string =>
@@ -58,10 +76,16 @@ const fitted = (text: string, columns: number): string =>
 /** What went wrong, as lines for people: never a stack trace for what a user can mend. */
 export function explain(error: unknown): readonly string[] {
   if (error instanceof InputError) {
-    return error.problems.flatMap((p) => [
-      `${pc.red('error')} ${p.place}: ${p.message}`,
-      ...(p.hint === undefined ? [] : [`      ${pc.dim(p.hint)}`]),
-    ]);
+    const more = error.problems.length - mostProblems;
+    return [
+      ...error.problems
+        .slice(0, mostProblems)
+        .flatMap((p) => [
+          `${pc.red('error')} ${p.place}: ${p.message}`,
+          ...(p.hint === undefined ? [] : [`      ${pc.dim(p.hint)}`]),
+        ]),
+      ...(more > 0 ? [`      and ${more} more`] : []),
+    ];
   }
   if (error instanceof ServetuneError) {
     return [
