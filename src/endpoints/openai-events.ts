@@ -6,6 +6,10 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 export const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
+/** A number of tokens; what is negative, broken or beyond all reason was not counted by anybody. */
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1e9;
+
 /** How a dialect reads one choice of an event. */
 export interface ChoiceReader {
   /** Text of the answer, or the empty string. */
@@ -23,8 +27,8 @@ export function readOpenAiEvent(event: unknown, reader: ChoiceReader): StreamEve
   if (!isFields(event)) return read;
   const { usage, choices } = event;
   if (isFields(usage)) {
-    if (typeof usage.prompt_tokens === 'number') read.promptTokens = usage.prompt_tokens;
-    if (typeof usage.completion_tokens === 'number') read.outputTokens = usage.completion_tokens;
+    if (isCount(usage.prompt_tokens)) read.promptTokens = usage.prompt_tokens;
+    if (isCount(usage.completion_tokens)) read.outputTokens = usage.completion_tokens;
   }
   if (isReal(event.error)) read.error = errorText(event);
   else if (event.object === 'error') read.error = errorText({ error: event });

@@ -51,7 +51,7 @@ export const studySpec = z.strictObject({
     .min(1)
     .describe('Model: a Hugging Face name, a folder, a GGUF file, or tiny-qwen3 (made here, no download)'),
   engines: z
-    .array(z.union([z.string().min(1), engineEntry]))
+    .array(z.union([z.string().regex(/^[^@\s]+(@[^@\s]+)?$/, 'name or name@version'), engineEntry]))
     .min(1)
     .describe('Engines that may be started, as name, name@version or {name, version, host}'),
   baseline: alternative.describe(
@@ -113,12 +113,19 @@ export const studySpec = z.strictObject({
       start_timeout_s: z
         .number()
         .positive()
+        .max(86_400)
         .default(1800)
         .describe('Longest that an engine may take to be ready, seconds'),
-      load_timeout_s: z.number().positive().default(3600).describe('Longest that one load may take, seconds'),
+      load_timeout_s: z
+        .number()
+        .positive()
+        .max(604_800)
+        .default(3600)
+        .describe('Longest that one load may take, seconds'),
       stall_timeout_s: z
         .number()
         .positive()
+        .max(86_400)
         .default(120)
         .describe('No byte from any stream for this long means hung, seconds'),
     })

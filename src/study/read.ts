@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { type Document, isMap, isNode, LineCounter, parseDocument, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
 import { closest } from '../kit/closest.ts';
@@ -21,15 +22,24 @@ export function readStudy(path: string): StudyFile {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const message = systemCode(error) === 'ENOENT' ? 'there is no such file' : messageOf(error);
-    throw new InputError([{ place: path, message, hint: 'see examples/quickstart.yaml for a study to start from' }]);
+    throw new InputError([
+      {
+        place: path,
+        message,
+        hint: `studies to start from: ${fileURLToPath(new URL('../../examples', import.meta.url))}`,
+      },
+    ]);
   }
   return parseStudy(text, path);
 }
 
 /** As `readStudy`, from text; `path` is only for messages. */
 export function parseStudy(text: string, path: string): StudyFile {
+  if (text.includes('\0')) {
+    throw new InputError([{ place: path, message: 'is not UTF-8 text', hint: 'save it as UTF-8' }]);
+  }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const document = parsed(text, path, lines);
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
     return `${path}:${line}:${col}`;
@@ -44,9 +54,26 @@ export function parseStudy(text: string, path: string): StudyFile {
     const name = keys.map((k) => (typeof k === 'number' ? `[${k}]` : `.${String(k)}`)).join('');
     return [offset === undefined ? path : at(offset), name.replace(/^\./, '')].filter(Boolean).join(' ');
   };
-  const parsed = studySpec.safeParse(document.toJS() ?? {});
-  if (!parsed.success) throw new InputError(parsed.error.issues.flatMap((issue) => problemsOf(issue, place)));
-  return { path, text, study: parsed.data, place };
+  let content: unknown;
+  try {
+    content = document.toJS() ?? {};
+  } catch (error) {
+    throw new InputError([{ place: path, message: messageOf(error), hint: 'write the values out instead of aliases' }]);
+  }
+  const checked = studySpec.safeParse(content);
+  if (!checked.success) throw new InputError(checked.error.issues.flatMap((issue) => problemsOf(issue, place)));
+  return { path, text, study: checked.data, place };
+}
+
+function parsed(text: string, path: string, lineCounter: LineCounter): Document {
+  try {
+    return parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: true });
+  } catch (error) {
+    // The parser recurses: brackets nested thousands deep exhaust its stack.
+    throw new InputError([
+      { place: path, message: `cannot be parsed: ${messageOf(error)}`, hint: 'check its brackets' },
+    ]);
+  }
 }
 
 const firstLine = (text: string): string => (text.split('\n')[0] as string).replace(/:$/, '');
@@ -54,6 +81,7 @@ const firstLine = (text: string): string => (text.split('\n')[0] as string).repl
 /** What usually mends a fault of the YAML itself. */
 function yamlHint({ code, message }: { readonly code: string; readonly message: string }): string {
   if (code === 'DUPLICATE_KEY') return 'keep one of the two';
+  if (code === 'MULTIPLE_DOCS') return 'one file holds one study: remove the lines from --- on';
   if (/quote/.test(message)) return 'close the quotation mark';
   if (/end with a/.test(message)) return 'close the bracket';
   return 'keys of one level stand in one column, indented by spaces; items of a list begin with “- ”';

@@ -24,16 +24,21 @@ interface Declared {
 /**
  * Checks a study against the engines that it names and fills their versions in. Nothing is started beyond asking each
  * engine for its version. Throws one InputError with everything that is wrong.
+ *
+ * `mustBeInstalled: false` takes an engine that is not there as the version that the study names, so that its commands
+ * can be shown on another machine than the one that will run them.
  */
 export async function resolveStudy(
   { study, place }: Pick<StudyFile, 'study' | 'place'>,
   environment: Environment,
   signal: AbortSignal,
+  { mustBeInstalled = true } = {},
 ): Promise<SearchSpace> {
   const problems: Problem[] = [...crossChecks(study, place)];
   const declared = study.engines.map(declaredEngine);
+  const unknown = declared.filter(({ name }) => !engines.some((e) => e.name === name));
   declared.forEach(({ name }, i) => {
-    if (engines.some((e) => e.name === name)) return;
+    if (!unknown.some((d) => d.name === name)) return;
     const meant = closest(
       name,
       engines.map((e) => e.name),
@@ -44,7 +49,8 @@ export async function resolveStudy(
       hint: meant ? `did you mean “${meant}”?` : `engines: ${engines.map((e) => e.name).join(', ')}`,
     });
   });
-  if (problems.length > 0) throw new InputError(problems);
+  // What an engine that does not exist would say of the rest cannot be known.
+  if (unknown.length > 0) throw new InputError(problems);
 
   const versions = await Promise.all(
     declared.map(async ({ name, version }, i) => {
@@ -58,9 +64,10 @@ export async function resolveStudy(
         });
       } catch (error) {
         if (!(error instanceof InputError)) throw error;
+        if (!mustBeInstalled) return version;
         problems.push(...error.problems.map((p) => ({ ...p, place: `${place(['engines', i])}: ${p.place}` })));
       }
-      return undefined;
+      return version;
     }),
   );
   const found = declared.map(({ name }, i) => ({ engine: name, ...(versions[i] ? { version: versions[i] } : {}) }));

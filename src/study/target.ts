@@ -19,14 +19,25 @@ export async function findServer(
   signal: AbortSignal,
 ): Promise<FoundServer> {
   const url = new URL('v1/models', baseUrl.pathname.endsWith('/') ? baseUrl : new URL(`${baseUrl.href}/`));
-  let names: readonly string[] | null = null;
+  let answer: Response;
+  let body: string;
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) });
-    names = response.ok ? namesIn(await response.json().catch(() => null)) : null;
+    answer = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) });
+    body = await textOf(answer);
   } catch (error) {
     signal.throwIfAborted();
     throw new InputError([nothingListens(baseUrl, error)]);
   }
+  if (answer.status === 401 || answer.status === 403) {
+    throw new InputError([
+      {
+        place: '--base-url',
+        message: `${url.href} answers ${answer.status}: ${body.slice(0, 200)}`,
+        hint: 'put the key into OPENAI_API_KEY, or pass it with --header',
+      },
+    ]);
+  }
+  const names = answer.ok ? namesIn(body) : null;
   if (wanted === undefined) {
     if (names?.[0] !== undefined) return { model: names[0], notes: [`model ${names[0]}, as the server names it`] };
     throw new InputError([
@@ -47,10 +58,29 @@ export async function findServer(
   ]);
 }
 
-function namesIn(body: unknown): readonly string[] | null {
-  const data = (body as { data?: unknown } | null)?.data;
-  if (!Array.isArray(data)) return null;
-  return data.map((entry: { id?: unknown }) => entry.id).filter((id): id is string => typeof id === 'string');
+/** Most that is read of a model list. */
+const longestList = 1 << 20;
+
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  if (!response.body) return text;
+  for await (const chunk of response.body) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (text.length > longestList) break;
+  }
+  return text;
+}
+
+/** Names of a model list; null where it is none. */
+function namesIn(body: string): readonly string[] | null {
+  try {
+    const { data } = JSON.parse(body) as { data?: unknown };
+    if (!Array.isArray(data)) return null;
+    return data.map((entry: { id?: unknown } | null) => entry?.id).filter((id): id is string => typeof id === 'string');
+  } catch {
+    return null;
+  }
 }
 
 function nothingListens(baseUrl: URL, error: unknown): Problem {

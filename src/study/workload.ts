@@ -67,7 +67,10 @@ export interface WorkloadRunOptions {
   readonly pool: PromptPool;
   /** Of the model that is served; asked only where the pool must grow. */
   readonly tokenizer: Tokenizer;
-  /** Requests before the measurement, at the workload's concurrency; in no number. */
+  /**
+   * Requests before the measurement, at the workload's concurrency, counted in no figure. A load with a minimum duration
+   * has at least one wave of them.
+   */
   readonly warmups: number;
   readonly percentiles: readonly number[];
   readonly stallTimeoutS?: number;
@@ -112,7 +115,9 @@ export async function runWorkload(
 
   onPhase?.('preparing prompts');
   await pool.atLeast(workload.num_prompts, tokenizer, signal);
-  const warmups = await pool.warmups(options.warmups, tokenizer, signal);
+  // A load by time needs prompts ready for as long as it lasts: without a warm-up nobody would know how many.
+  const count = options.warmups > 0 || workload.min_duration_s === 0 ? options.warmups : warmupsOf(workload);
+  const warmups = await pool.warmups(count, tokenizer, signal);
   const warmupBegan = now();
   let requestsPerS = 0;
   if (warmups.length > 0) {
@@ -150,6 +155,7 @@ export async function runWorkload(
   const summary = summarize(load.records, { asked: load.asked, percentiles: options.percentiles });
   const problems = [
     ...sanityProblems(summary, { pinnedOutput: workload.ignore_eos }),
+    ...(load.ranOut === undefined ? [] : [load.ranOut]),
     ...(load.client.verdict === 'client_bound' ? [`client-bound: ${load.client.reason}`] : []),
   ];
   const hash = promptsHash(requests.slice(0, load.asked));
