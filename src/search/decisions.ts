@@ -186,7 +186,7 @@ function decideStage(
   const leader = ranking[0];
   const contenders = leader ? ranking.filter((c) => !separated(leader, c, noise)) : [];
   const repeatable = [...(contenders.length > 1 ? contenders : []), ...everyone.filter(invalidOnly)].filter(
-    (c) => c.trials.length <= study.repeats.close_calls,
+    (c) => c.scores.length <= study.repeats.close_calls && c.trials.length <= study.repeats.close_calls + invalidTries,
   );
   if (repeatable.length > 0 && !budgetSpent) {
     // Fewest trials first, so that the repeats of close candidates interleave.
@@ -211,6 +211,9 @@ function decideStage(
   const winner = contenders.find((c) => settingCount(c) === simplest) ?? leader;
   return { ...base, verdict: 'better', winner, comparison: against(winner), wanted: [] };
 }
+
+/** Tries beyond the repeats that numbers which were refused may cost. */
+const invalidTries = 2;
 
 const meanOf = (c: Candidate): number => c.scores.reduce((a, b) => a + b, 0) / c.scores.length;
 const settingCount = (c: Candidate): number => Object.keys(c.configuration.settings).length;

@@ -27,7 +27,7 @@ export const staged: Strategy = {
           reason:
             purpose === 'stage'
               ? `stage ${stage.name}: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`
-              : `stage ${stage.name}: too close to call, once more from a fresh start`,
+              : `stage ${stage.name}: too close to call, once more: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`,
         }),
       );
   },
@@ -37,4 +37,4 @@ const changes = (before: Settings, after: Settings): string =>
   Object.entries(after)
     .filter(([name, value]) => before[name] !== value)
     .map(([name, value]) => `${name}=${value}`)
-    .join(' ') || 'engine defaults';
+    .join(' ') || 'as it came in';

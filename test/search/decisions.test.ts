@@ -111,7 +111,7 @@ describe('a stage', () => {
     const always = play((c) =>
       c.settings.quantization === 'q4_0' ? { fate: 'invalid_measurement' } : isBaseline(c) ? 100 : 200,
     );
-    expect(always.filter((t) => t.fate === 'invalid_measurement')).toHaveLength(1 + twoStages.repeats.close_calls);
+    expect(always.filter((t) => t.fate === 'invalid_measurement')).toHaveLength(1 + twoStages.repeats.close_calls + 2);
   });
 
   it('lets no configuration win that breaks a constraint', () => {
@@ -127,6 +127,18 @@ describe('a stage', () => {
     const { winner, stages } = decide(study, twoStageSpace, trials);
     expect(winner.configuration.settings.quantization).not.toBe('q4_0');
     expect(stages[0]?.challengers[1]?.disqualified).toContain('p99_ttft_ms');
+  });
+});
+
+describe('the end of a study', () => {
+  it('measures the baseline again, and the winner, each from a start of its own', () => {
+    const trials = play((c) => (c.settings.quantization === 'q4_0' ? 300 : 100));
+    for (const purpose of ['baseline', 'baseline_again', 'confirmation']) {
+      const own = trials.filter((t) => t.purpose === purpose);
+      expect(own, purpose).toHaveLength(1);
+      expect(trials.filter((t) => t.engineStart === own[0]?.engineStart)).toHaveLength(1);
+    }
+    expect(trials.filter((t) => t.purpose === 'further').map((t) => t.workload)).toEqual(['long', 'long']);
   });
 });
 
