@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import { exitCodes, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 import type { RequestRecord } from '../records/request.ts';
 
@@ -85,12 +85,14 @@ function unwritable(path: string, error: unknown): ServetuneError {
   const code = systemCode(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new ServetuneError('disk_full', `no space left to write the records to ${path}`, {
-      hint: 'free some space, or choose another directory for the results; what was written so far is kept',
+      hint: 'free some space; what was written so far is kept (a study goes on with --resume)',
+      exitCode: exitCodes.badInput,
       cause: error,
     });
   }
   return new ServetuneError('records_unwritable', `cannot write the records to ${path}: ${messageOf(error)}`, {
     hint: 'choose a directory for the results that can be written',
+    exitCode: exitCodes.badInput,
     cause: error,
   });
 }

@@ -63,7 +63,7 @@ function buffered(ok: readonly RequestRecord[]): string | undefined {
     }
   }
   if (gaps === 0 || together / gaps < bufferedFrom) return undefined;
-  return `${((together / gaps) * 100).toFixed(0)} % of the gaps between events are zero: something between the engine and this client collects the stream, so ITL is not the engine’s.`;
+  return `${((together / gaps) * 100).toFixed(0)} % of the gaps between events are zero: the engine, or something on the way, sends several events together, so ITL is not the time between tokens.`;
 }
 
 function promptLength(ok: readonly RequestRecord[]): string | undefined {
@@ -71,7 +71,7 @@ function promptLength(ok: readonly RequestRecord[]): string | undefined {
   const server = sum(told, ({ serverPromptTokens }) => serverPromptTokens ?? 0);
   const client = sum(told, ({ promptTokens }) => promptTokens);
   if (told.length === 0 || Math.abs(server - client) <= promptsDifferFrom * client) return undefined;
-  const each = (total: number): string => (total / told.length).toFixed(1);
+  const each = (total: number): string => String(Number((total / told.length).toFixed(1)));
   return `The server counted ${each(server)} prompt tokens a request, this client ${each(client)} (a chat template, or another tokenizer): the server’s figures are reported.`;
 }
 

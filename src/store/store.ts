@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { exitCodes, InputError, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
@@ -50,10 +51,18 @@ export const isRun = (dir: string): boolean => existsSync(join(dir, databaseFile
 /** Creates the database of a new run in an existing folder. Throws a ServetuneError when the disk refuses. */
 export function createStore(dir: string, start: RunStart): Store {
   return guarded(dir, () => {
-    const db = open(dir);
-    migrate(db, dir);
-    db.prepare('INSERT INTO meta VALUES (?, ?)').run('start', JSON.stringify(start));
-    return storeOver(db, dir);
+    let db: Database.Database | undefined;
+    try {
+      db = open(dir);
+      migrate(db, dir);
+      db.prepare('INSERT INTO meta VALUES (?, ?)').run('start', JSON.stringify(start));
+      return storeOver(db, dir);
+    } catch (error) {
+      // A run without its beginning could be neither resumed nor begun again.
+      db?.close();
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, databaseFile + suffix), { force: true });
+      throw error;
+    }
   });
 }
 
@@ -65,11 +74,32 @@ export function openStore(dir: string, { readonly = false } = {}): Store {
     ]);
   }
   return guarded(dir, () => {
+    if (readonly) {
+      const db = open(readable(dir));
+      db.pragma('query_only = ON');
+      return storeOver(db, dir);
+    }
     const db = open(dir);
-    if (readonly) db.pragma('query_only = ON');
-    else migrate(db, dir);
+    migrate(db, dir);
     return storeOver(db, dir);
   });
+}
+
+/** The folder itself, or, where SQLite could not even make the small files that reading in WAL mode needs, a copy. */
+function readable(dir: string): string {
+  try {
+    accessSync(dir, constants.W_OK);
+    return dir;
+  } catch {
+    const copy = mkdtempSync(join(tmpdir(), 'servetune-run-'));
+    process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
+    for (const suffix of ['', '-wal']) {
+      if (existsSync(join(dir, databaseFile + suffix))) {
+        copyFileSync(join(dir, databaseFile + suffix), join(copy, databaseFile + suffix));
+      }
+    }
+    return copy;
+  }
 }
 
 function open(dir: string): Database.Database {
@@ -171,7 +201,7 @@ function guarded<T>(dir: string, work: () => T): T {
   } catch (error) {
     if (error instanceof ServetuneError) throw error;
     const code = systemCode(error);
-    if (code === 'SQLITE_FULL') {
+    if (code === 'SQLITE_FULL' || (code?.startsWith('SQLITE_IOERR') && isFull(dir))) {
       throw new ServetuneError('disk_full', `${dir}: the disk is full`, {
         hint: 'free some space, then go on with --resume; nothing that was measured is lost',
         exitCode: exitCodes.badInput,
@@ -193,4 +223,10 @@ function guarded<T>(dir: string, work: () => T): T {
       cause: error,
     });
   }
+}
+
+/** Less room than SQLite's smallest files need: it then reports an I/O error instead of a full disk. */
+function isFull(dir: string): boolean {
+  const { bavail, bsize } = statfsSync(dir);
+  return bavail * bsize < 256 * 1024;
 }

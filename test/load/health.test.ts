@@ -50,10 +50,10 @@ describe('client-bound', () => {
   it.each<[string, Partial<ClientMeasurements>, RegExp]>([
     [
       'its own work blocks the loop',
-      { loop: { ...calm, ownP99S: 0.012, p99S: 0.013 } },
-      /12 ms \(p99\) by its own work/,
+      { loop: { ...calm, ownP99S: 0.032, p99S: 0.033 } },
+      /32 ms \(p99\) because of its own work/,
     ],
-    ['it starves', { loop: { ...calm, p99S: 0.15 } }, /150 ms late/],
+    ['it starves', { loop: { ...calm, p99S: 0.15 } }, /late by 150 ms \(p99\) because something else/],
     [
       'it is saturated',
       { loop: { ...calm, busyShare: 0.97, cpuShare: 0.96 } },

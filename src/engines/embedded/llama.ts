@@ -1,7 +1,7 @@
 import { freemem, totalmem } from 'node:os';
 import { constrainedMemory, platform } from 'node:process';
 import { sleep } from '../../kit/clock.ts';
-import { messageOf, ServetuneError } from '../../kit/errors.ts';
+import { exitCodes, messageOf, ServetuneError } from '../../kit/errors.ts';
 import { type Addon, type AddonContext, type AddonModel, findAddon, loadAddon, logLevels } from './addon.ts';
 import { type GgufFile, metadataOf, readGguf } from './model/gguf.ts';
 import { cacheTypeBytes, contextOptions, defaultContextLength, defaultThreads, type ServeOptions } from './options.ts';
@@ -140,7 +140,10 @@ function checkMemory(gguf: GgufFile, { parallel, cache_type }: ServeOptions, con
     'out_of_memory',
     `out of memory: the KV cache of ${parallel} x ${contextLength} tokens needs ${gigabytes(needBytes)}, ` +
       `${gigabytes(freeBytes)} are free`,
-    { hint: 'ask for less: a shorter --context-length, a smaller --parallel, a quantized --cache-type' },
+    {
+      hint: 'ask for less: a shorter --context-length, a smaller --parallel, a quantized --cache-type',
+      exitCode: exitCodes.badInput,
+    },
   );
 }
 

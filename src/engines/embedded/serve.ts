@@ -68,7 +68,9 @@ function logSettings(
   log: (line: string) => void,
 ): void {
   const weights = `${(model.getTotalParameters() / 1e6).toFixed(1)}M weights, ${(model.getTotalSize() / 1e6).toFixed(1)} MB`;
-  log(`loaded ${model.getModelDescription()}: ${weights}, with llama.cpp of node-llama-cpp ${version}`);
+  log(
+    `loaded ${model.getModelDescription().replace(' ?B', '')}: ${weights}, with llama.cpp of node-llama-cpp ${version}`,
+  );
   const inForce = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
   log(`settings: ${inForce.join(' ')} (KV cache of ${contextSize} tokens)`);
   if (!oneWorker && settings.threads !== '1') {

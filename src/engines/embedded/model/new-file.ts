@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { messageOf, ServetuneError, systemCode } from '../../../kit/errors.ts';
+import { exitCodes, messageOf, ServetuneError, systemCode } from '../../../kit/errors.ts';
 import { makeFolder } from '../../../kit/files.ts';
 
 /** A writer that is alive has written within this time; an older unfinished file was left by one that was killed. */
@@ -16,6 +16,7 @@ function explained(error: unknown, path: string): unknown {
     case 'EFBIG':
       return new ServetuneError('disk_full', `no room left on the disk to write ${path}`, {
         hint: `free some space, or ${hint}`,
+        exitCode: exitCodes.badInput,
         cause: error,
       });
     case 'EACCES':
@@ -23,8 +24,10 @@ function explained(error: unknown, path: string): unknown {
     case 'EROFS':
     case 'ENOTDIR':
     case 'EEXIST':
+    case 'ENOENT':
       return new ServetuneError('cache_not_writable', `cannot write ${path}: ${messageOf(error)}`, {
         hint,
+        exitCode: exitCodes.badInput,
         cause: error,
       });
     default:
