@@ -27,7 +27,14 @@ const options = workloadOptions.extend({
     .array(z.string().regex(/^[^=\s]+=.*/, 'must be KEY=VALUE'))
     .default([])
     .describe('Headers of every request, as KEY=VALUE'),
-  num_warmups: z.int().min(0).max(1_000_000).default(0).describe('Requests before the measurement, in no number'),
+  num_warmups: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe(
+      'Requests before the measurement, counted in no figure; a load with min_duration_s has at least one wave',
+    ),
   percentile_metrics: z
     .string()
     .default('ttft,tpot,itl')
@@ -138,12 +145,12 @@ export default defineCommand({
 });
 
 /** What is being sent and received, as one line. */
-export const progressText = (p: LoadProgress): string =>
+const progressText = (p: LoadProgress): string =>
   [
     `${p.ok}${p.total === null ? '' : `/${p.total}`} done`,
     ...(p.failed > 0 ? [`${p.failed} failed`] : []),
     `${p.running} running`,
-    `${Math.round(p.tokensPerS)} tok/s`,
+    `${Math.round(p.tokensPerS)} output tok/s`,
     `${p.elapsedS.toFixed(0)} s`,
   ].join(', ');
 

@@ -3,45 +3,79 @@ import { shellCommand } from '../kit/shell.ts';
 import { formatChange, formatNumber } from '../kit/words.ts';
 import { metricUnit } from '../metrics/objective.ts';
 import { configurationKey, configurationLabel } from '../records/settings.ts';
+import type { ObjectiveMetric } from '../records/study.ts';
 import { candidateOf, decide, objectiveWorkload } from '../search/decisions.ts';
-import { compareScores } from '../search/noise.ts';
+import { type Comparison, compareScores } from '../search/noise.ts';
 import { openStore } from '../store/store.ts';
 
-/** What a finished study came to, for the terminal: the command to paste, the gain, and where the report is. */
-export function conclusionLines(runDir: string, reports: readonly string[]): readonly string[] {
+/** What a finished study came to. */
+export interface Conclusion {
+  readonly metric: ObjectiveMetric;
+  /** Absent when no configuration qualified. */
+  readonly recommended?: {
+    readonly configuration: string;
+    readonly command: readonly string[];
+    readonly isBaseline: boolean;
+  };
+  /** Baseline against recommended, by workload, the deciding one first; the ratio is better-is-larger. */
+  readonly workloads: readonly ({
+    readonly workload: string;
+    readonly baseline: number;
+    readonly optimized: number;
+  } & Comparison)[];
+  /** What became of each configuration, when none qualified; why the baseline did not, when others did. */
+  readonly failures: readonly string[];
+}
+
+export function conclude(runDir: string): Conclusion {
   using store = openStore(runDir, { readonly: true });
   const { study, space, trials } = store.runData();
   const { winner, baseline, noise } = decide(study, space, trials, true);
-  const lines = [''];
+  const { metric } = study.objective;
   if (winner.value === null) {
-    lines.push(
-      pc.yellow('No configuration qualified:'),
-      ...trials.map((t) => `  ${configurationLabel(t.configuration)}: ${t.fate}`),
+    const failures = trials.map(
+      (t) => `${configurationLabel(t.configuration)}: ${t.fate}: ${t.failure?.message ?? ''}`,
     );
-  } else {
-    const command = winner.trials.findLast((t) => t.fate === 'measured')?.servingCommand ?? [];
-    lines.push(pc.bold('Recommended'), `  ${shellCommand(command)}`, '');
-    const same = configurationKey(winner.configuration) === configurationKey(space.baseline);
-    const unit = metricUnit(study.objective.metric);
-    lines.push(
-      same
-        ? 'This is the baseline: no configuration is significantly better.'
-        : pc.bold(`${study.objective.metric.replaceAll('_', ' ')}, baseline → recommended`),
-    );
-    for (const workload of [...study.workloads].sort((a) => (a.name === objectiveWorkload(study) ? -1 : 0))) {
-      const before = candidateOf(study, space.baseline, workload.name, trials);
-      const after = candidateOf(study, winner.configuration, workload.name, trials);
-      if (before.value === null || after.value === null || same) continue;
-      const { ratio, low, high, significant } = compareScores(after.scores, before.scores, noise);
-      const change = (r: number): string => formatChange(r, 'en');
-      lines.push(
-        `  ${workload.name.padEnd(16)} ${formatNumber(before.value, 'en', 1)} → ${formatNumber(after.value, 'en', 1)} ${unit}  ` +
-          (significant
-            ? `${pc.green(change(ratio))} (95 % interval ${change(low)} to ${change(high)})`
-            : 'no significant difference'),
-      );
-    }
-    if (baseline.value === null) lines.push(`  the baseline itself did not qualify: ${baseline.disqualified}`);
+    return { metric, workloads: [], failures };
   }
-  return [...lines, '', ...reports.map((path) => `  ${path}`)];
+  const isBaseline = configurationKey(winner.configuration) === configurationKey(space.baseline);
+  const first = objectiveWorkload(study);
+  const names = [first, ...study.workloads.map((w) => w.name).filter((name) => name !== first)];
+  return {
+    metric,
+    recommended: {
+      configuration: configurationLabel(winner.configuration),
+      command: winner.trials.findLast((t) => t.fate === 'measured')?.servingCommand ?? [],
+      isBaseline,
+    },
+    workloads: names.flatMap((workload) => {
+      const before = candidateOf(study, space.baseline, workload, trials);
+      const after = candidateOf(study, winner.configuration, workload, trials);
+      if (isBaseline || before.value === null || after.value === null) return [];
+      const comparison = compareScores(after.scores, before.scores, noise);
+      return [{ workload, baseline: before.value, optimized: after.value, ...comparison }];
+    }),
+    failures: baseline.value === null ? [`the baseline did not qualify: ${baseline.disqualified}`] : [],
+  };
+}
+
+/** The same for the terminal: the command to paste, the gain, and where the report is. */
+export function conclusionLines(conclusion: Conclusion, reports: readonly string[]): readonly string[] {
+  const { recommended, metric, workloads, failures } = conclusion;
+  const lines = [''];
+  if (recommended) {
+    lines.push(pc.bold('Recommended'), `  ${shellCommand(recommended.command)}`, '');
+    if (recommended.isBaseline) lines.push('This is the baseline: no configuration is significantly better.');
+  } else lines.push(pc.yellow('No configuration qualified:'));
+  if (workloads.length > 0) lines.push(pc.bold(`${metric.replaceAll('_', ' ')}, baseline → recommended`));
+  const change = (ratio: number): string => formatChange(ratio, 'en');
+  for (const { workload, baseline, optimized, ratio, low, high, significant } of workloads) {
+    lines.push(
+      `  ${workload.padEnd(16)} ${formatNumber(baseline, 'en', 1)} → ${formatNumber(optimized, 'en', 1)} ${metricUnit(metric)}  ` +
+        (significant
+          ? `${pc.green(change(ratio))} (95 % interval ${change(low)} to ${change(high)})`
+          : 'no significant difference'),
+    );
+  }
+  return [...lines, ...failures.map((f) => `  ${f}`), '', ...reports.map((path) => `  ${path}`)];
 }

@@ -62,8 +62,8 @@ function valueName(flag: Flag): string {
 function right(flag: Flag): string {
   const text = flag.schema.description ?? inner(flag.schema).description ?? '';
   const value = defaultOf(flag.schema);
-  const opposite = flag.kind === 'switch' && value === true ? 'off: ' : '';
-  return value === undefined || flag.kind === 'switch'
+  const opposite = flag.kind === 'switch' && value === true ? 'Do not: ' : '';
+  return value === undefined || flag.kind !== 'value'
     ? `${opposite}${text}`
     : `${text} ${pc.dim(`(default ${value})`)}`;
 }

@@ -45,8 +45,13 @@ async function main(words: readonly string[]): Promise<ExitCode> {
     process.stdout.write(`${overview(commands, version)}\n`);
     return first === undefined ? exitCodes.badInput : exitCodes.done;
   }
-  if (first === '--version' || first === '-V') {
+  if (first === '--version' || first === '-V' || first === 'version') {
     process.stdout.write(`${version}\n`);
+    return exitCodes.done;
+  }
+  const group = commands.filter((c) => c.name.startsWith(`${words.filter((w) => !w.startsWith('-')).join(' ')} `));
+  if (group.length > 0 && words.some((w) => w === '--help' || w === '-h')) {
+    process.stdout.write(`${overview(group, version)}\n`);
     return exitCodes.done;
   }
   const { entry, rest } = findCommand(words);
@@ -73,11 +78,19 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     stop.abort(new Interrupted());
   });
 }
-// A reader that went away (`servetune ... | head`) is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(exitCodes.done);
-  throw error;
-});
+// A reader that went away (`servetune ... | head`) is no fault, and must not end a measurement of hours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+// npx and npm run die of a SIGTERM without passing it on; nobody would be left to stop what they had started.
+if (process.env.npm_command !== undefined) {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stop.abort(new Interrupted());
+  }, 500).unref();
+}
 
 try {
   process.exitCode = await main(process.argv.slice(2));

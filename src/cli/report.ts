@@ -9,12 +9,12 @@ export default defineCommand({
   about: 'Every figure is computed from what the run stored; nothing is measured.',
   positional: { key: 'run', label: 'RUN', optional: false },
   options: z.strictObject({
-    run: z.string().describe('Folder of a run, or its name under ./runs'),
+    run: z.string().min(1).describe('Folder of a run, or its name under ./runs'),
     format: z
       .string()
       .default('md,html')
       .describe(`Which of ${reportFormats.join(', ')}, separated by commas`),
-    out: z.string().optional().describe('Folder to write to; default: the run’s own'),
+    out: z.string().min(1).optional().describe('Folder to write to; default: the run’s own'),
   }),
   examples: [
     ['servetune report quickstart', 'the run ./runs/quickstart'],

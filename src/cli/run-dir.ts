@@ -1,5 +1,6 @@
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { InputError, messageOf } from '../kit/errors.ts';
 import { acquireLock } from '../processes/lock.ts';
 import { isRun } from '../store/store.ts';
 
@@ -15,9 +16,21 @@ export function runDirOf(named: string): string {
  */
 export function setAside(dir: string): string | undefined {
   if (!existsSync(dir)) return undefined;
+  if (!isRun(dir)) {
+    if (statSync(dir).isDirectory() && readdirSync(dir).length === 0) return undefined;
+    throw new InputError([
+      { place: dir, message: 'is there, and is no run', hint: 'choose another folder with --run' },
+    ]);
+  }
   acquireLock(dir).release();
   let number = 1;
   while (existsSync(`${dir}.${number}`)) number++;
-  renameSync(dir, `${dir}.${number}`);
+  try {
+    renameSync(dir, `${dir}.${number}`);
+  } catch (error) {
+    throw new InputError([
+      { place: dir, message: `cannot be put aside: ${messageOf(error)}`, hint: 'choose another folder with --run' },
+    ]);
+  }
   return `${dir}.${number}`;
 }

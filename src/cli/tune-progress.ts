@@ -1,17 +1,31 @@
 import pc from 'picocolors';
+import { now } from '../kit/clock.ts';
 import { formatDuration, formatNumber } from '../kit/words.ts';
-import { objectiveValue } from '../metrics/objective.ts';
-import { configurationLabel } from '../records/settings.ts';
+import type { LoadProgress } from '../load/progress.ts';
+import { metricUnit, objectiveValue } from '../metrics/objective.ts';
+import { type Configuration, configurationLabel } from '../records/settings.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import type { TuneEvents, TuneProgress } from '../study/tune.ts';
-import { progressText } from './bench-serve.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Shows a study as it goes: one line that changes for what is being done, one line that stays for each trial. */
 export function progressReporter(terminal: Terminal): TuneEvents {
   let study: StudySpec | undefined;
   let progress: TuneProgress = { finishedTrials: 0, expectedTrials: 0, remainingS: null };
+  let toldAt = now();
+  const take = (told: TuneProgress): void => {
+    progress = told;
+    toldAt = now();
+  };
+  /** Ticks down between two tellings. */
+  const timeLeft = (): string => {
+    if (progress.remainingS === null) return '';
+    const leftS = progress.remainingS - (now() - toldAt);
+    return leftS < 5 ? 'nearly done' : `about ${formatDuration(rounded(leftS), 'en')} left`;
+  };
+  const ordinal = (id: number): string => `[${String(id).padStart(2)}/${Math.max(id, progress.expectedTrials)}]`;
+
   return {
     onBegin(run) {
       study = run.study;
@@ -27,41 +41,45 @@ export function progressReporter(terminal: Terminal): TuneEvents {
       }
     },
     onPrepare: (what) => terminal.note(what),
-    onProposal(proposal, now) {
-      progress = now;
+    onProposal(proposal, told) {
+      take(told);
       terminal.note(pc.dim(`  ${proposal.reason}`));
     },
     onPhase(trial, phase, load) {
-      terminal.status(
-        [
-          ordinal(trial.id, progress),
-          trial.stage ?? trial.purpose.replaceAll('_', ' '),
-          configurationLabel(trial.configuration),
-          trial.workload,
-          load ? `${phase}: ${progressText(load)}` : phase,
-          timeLeft(progress),
-        ]
-          .filter(Boolean)
-          .join('  '),
-      );
+      // Once the user has said stop, what the dropped requests look like is of no interest.
+      if (terminal.signal.aborted) return terminal.status('stopping');
+      // What changes comes first: a narrow terminal cuts the end.
+      const parts = [
+        ordinal(trial.id),
+        load ? `${phase}: ${loadText(load)}` : phase,
+        timeLeft(),
+        trial.stage === undefined ? trial.purpose.replaceAll('_', ' ') : `stage ${trial.stage}`,
+        settingsOf(trial.configuration),
+        trial.workload,
+      ];
+      terminal.status(parts.filter(Boolean).join(' · '));
     },
-    onFinished(trial, now) {
-      progress = now;
-      const left = terminal.interactive ? '' : `  ${timeLeft(now)}`;
-      terminal.note(`${ordinal(trial.id, now)} ${trialLine(study, trial)}${left}`.trimEnd());
+    onFinished(trial, told) {
+      take(told);
+      const left = terminal.interactive ? '' : pc.dim(`  ${timeLeft()}`);
+      terminal.note(`${ordinal(trial.id)} ${trialLine(study, trial)}${left}`.trimEnd());
     },
   };
 }
 
-const ordinal = (id: number, { expectedTrials }: TuneProgress): string =>
-  `[${String(id).padStart(2)}/${Math.max(id, expectedTrials)}]`;
+/** To five seconds, and to half a minute where it is long: the estimate is no better. */
+const rounded = (durationS: number): number => {
+  const step = durationS > 300 ? 30 : 5;
+  return Math.max(step, Math.round(durationS / step) * step);
+};
 
-const timeLeft = ({ remainingS }: TuneProgress): string =>
-  remainingS === null
-    ? ''
-    : remainingS <= 0
-      ? 'nearly done'
-      : `about ${formatDuration(Math.max(1, Math.round(remainingS)), 'en')} left`;
+const loadText = ({ ok, failed, running, tokensPerS }: LoadProgress): string =>
+  `${ok} done${failed > 0 ? `, ${failed} failed` : ''}, ${running} running, ${Math.round(tokensPerS)} output tok/s`;
+
+const settingsOf = ({ settings }: Configuration): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
 
 /** One finished trial: what it was, and what came of it. */
 function trialLine(study: StudySpec | undefined, trial: FinishedTrial): string {
@@ -71,10 +89,12 @@ function trialLine(study: StudySpec | undefined, trial: FinishedTrial): string {
     return `${what}: ${pc.yellow(trial.fate.replaceAll('_', ' '))}: ${trial.failure?.message ?? ''}${hint}`;
   }
   const { summary } = trial;
-  const value = objectiveValue(summary, study.objective.metric);
+  const { metric } = study.objective;
+  const value = objectiveValue(summary, metric);
+  const shown = value === null ? '–' : `${formatNumber(value, 'en', 1)} ${metricUnit(metric)}`;
   const ms = (name: string): string => {
     const mean = summary.latencies[name]?.mean;
     return mean === null || mean === undefined ? '–' : `${(mean * 1000).toFixed(1)} ms`;
   };
-  return `${what}: ${pc.bold(value === null ? '–' : formatNumber(value, 'en', 1))} ${study.objective.metric.replaceAll('_', ' ')}, TTFT ${ms('ttft')}, TPOT ${ms('tpot')}, ${summary.ok} requests in ${summary.durationS.toFixed(1)} s`;
+  return `${what}: ${pc.bold(shown)} (${metric.replaceAll('_', ' ')}), TTFT ${ms('ttft')}, TPOT ${ms('tpot')}, ${summary.ok} requests in ${summary.durationS.toFixed(1)} s`;
 }

@@ -4,7 +4,7 @@ import { exitCodes, InputError, Interrupted } from '../kit/errors.ts';
 import { shellCommand } from '../kit/shell.ts';
 import { loadStudy, tune } from '../study/tune.ts';
 import { defineCommand } from './command.ts';
-import { conclusionLines } from './conclusion.ts';
+import { conclude, conclusionLines } from './conclusion.ts';
 import { dryRun } from './dry-run.ts';
 import { writeReport } from './report-files.ts';
 import { setAside } from './run-dir.ts';
@@ -17,12 +17,13 @@ export default defineCommand({
     'Starts each configuration of the study from fresh, measures it, stops it, and builds stage by stage on the winner.',
     'Comparisons that noise could explain are repeated; the baseline is measured first and last; the command that is',
     'recommended is started once more, as it stands, and confirmed. Everything goes to one folder, which --resume',
-    'continues after Ctrl-C, a crash or a power cut.',
+    'continues after Ctrl-C, a crash or a power cut. docs/study-file.md names every key of a study file. Models that are',
+    'made or converted here are kept in SERVETUNE_CACHE, by default ~/.cache/servetune.',
   ].join('\n'),
   positional: { key: 'study', label: 'STUDY.yaml', optional: false },
   options: z.strictObject({
     study: z.string().describe('The study file'),
-    run: z.string().optional().describe('Folder of the run; default: ./runs/NAME'),
+    run: z.string().min(1).optional().describe('Folder of the run; default: ./runs/NAME'),
     resume: z.boolean().default(false).describe('Go on with the run that is in the folder; nothing is measured twice'),
     fresh: z
       .boolean()
@@ -42,7 +43,7 @@ export default defineCommand({
     if (options.resume && options.fresh) {
       throw new InputError([{ place: '--fresh', message: 'contradicts --resume', hint: 'give one of the two' }]);
     }
-    const { file, space } = await loadStudy(options.study, environment, signal);
+    const { file, space } = await loadStudy(options.study, environment, signal, { mustBeInstalled: !options.dry_run });
     if (options.dry_run) {
       for (const line of dryRun(file.study, space)) terminal.print(line);
       return exitCodes.done;
@@ -57,8 +58,9 @@ export default defineCommand({
       );
       terminal.status('');
       const paths = writeReport(runDir, { formats: ['md', 'html', 'json'] });
-      if (options.json) terminal.print(JSON.stringify({ runDir, reports: paths, qualified }));
-      else for (const line of conclusionLines(runDir, paths)) terminal.print(line);
+      const conclusion = conclude(runDir);
+      if (options.json) terminal.print(JSON.stringify({ runDir, reports: paths, qualified, ...conclusion }));
+      else for (const line of conclusionLines(conclusion, paths)) terminal.print(line);
       return qualified ? exitCodes.done : exitCodes.noneQualified;
     } catch (error) {
       if (signal.aborted) {
