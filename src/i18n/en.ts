@@ -13,6 +13,9 @@ export const en: Messages = {
   none: '–',
   interval: (low, high) => `${low} to ${high}`,
   notSignificant: 'no significant difference',
+  unchanged: 'unchanged',
+  range: (first, last) => `${first} to ${last}`,
+  more: (n) => `${formatNumber(n, locale)} more`,
   simulated: {
     banner:
       'Simulated: no engine ran. Every figure in this report is predicted by a model of the engine and was not measured.',
@@ -86,13 +89,16 @@ export const en: Messages = {
     gainLabel: (metric) => `Change of ${metric}`,
     gainNote: (interval, workload) => `95 % interval ${interval}, workload ${workload}`,
     runs: (n) => (n === 1 ? '1 run' : `geometric mean of ${formatNumber(n, locale)} runs`),
-    tableCaption: (metric) => `Baseline and optimized configuration by workload; change of ${metric}`,
-    baselineCaption: 'The baseline by workload',
+    tableCaption: (metric) =>
+      `Baseline and optimized configuration by workload: geometric mean over the runs of each, change of ${metric}`,
+    baselineCaption: 'The baseline by workload: geometric mean over its runs',
     chartTitle: (metric) => capitalised(metric, locale),
     chartDescription: (rows) => rows.join(' '),
     chartRow: (workload, baseline, optimized, change) =>
       `${workload}: baseline ${baseline}, optimized ${optimized}${change === '' ? '' : ` (${change})`}.`,
     chartCaption: 'Whiskers show the 95 % interval of the change, drawn around the optimized value.',
+    chartMark: 'n.s.',
+    chartLegend: 'n.s.: no significant difference',
     notMeasured: 'not measured',
   },
   notes: {
@@ -128,6 +134,8 @@ export const en: Messages = {
   setup: {
     heading: 'Set-up',
     model: 'Model',
+    tinyModel:
+      'A model of random weights that servetune makes itself: 15.7 million weights in the qwen3 architecture. Its speed is real; its answers are noise.',
     hardware: 'Hardware',
     hardwareCaption: 'The machine',
     gpu: 'GPU',
@@ -138,10 +146,15 @@ export const en: Messages = {
     versions: 'Versions',
     versionsCaption: 'Software',
     engine: 'Engine',
+    engineNotes: { embedded: 'llama.cpp through node-llama-cpp, whose version this is' },
     workloads: 'Workloads',
     workloadsCaption: 'What is sent',
     dataset: 'Dataset',
     inputTokens: 'Input tokens',
+    inputTokensMeasured: 'Input tokens, measured',
+    measuredWithTemplate:
+      'Measured input tokens: the mean a request, as the server counted them where it did, with the chat template.',
+    measuredByServer: 'Measured input tokens: the mean a request, as the server counted them where it did.',
     outputTokens: 'Output tokens',
     requests: 'Requests',
     requestsOrLonger: (requests, duration) => `${requests}, or more until ${duration}`,
@@ -168,19 +181,24 @@ export const en: Messages = {
     stage: (number, name) => `${formatNumber(number, locale)}. ${name}`,
     incumbent: (label) => `Starts from ${label}.`,
     servingCommand: 'Serving command:',
-    tableCaption: (stage) => `Configurations of stage ${stage}, as it was decided`,
+    tableCaption: (stage, noise) =>
+      `Configurations of stage ${stage}, as it was decided, by the noise known then (${noise})`,
     runsOf: (counted, all) => `${formatNumber(counted, locale)} of ${formatNumber(all, locale)}`,
-    againstIncumbent: 'Against what came in',
-    incumbentMark: 'came in',
+    againstIncumbent: 'Against the stage input',
+    incumbentMark: 'stage input',
     result: (ranking) => `Result: ${ranking}`,
     tiedLegend: '≈ stands between neighbours that noise does not tell apart.',
     chosen: (label) => `Chosen: ${label}.`,
     better: (label, change, interval) => `Chosen: ${label}, ${change} (95 % interval ${interval}).`,
-    noDifference: 'No significant difference: what came in stays.',
-    worse: 'Every alternative is significantly worse: what came in stays.',
-    noneQualified: 'No alternative qualified: what came in stays.',
-    notTried: 'The budget ended before an alternative was tried: what came in stays.',
-    nothingToTry: 'No alternative differs from what came in.',
+    laterCovered: (label, change, noise, interval) =>
+      `At the noise that the whole run showed (${noise}), the difference of ${label} from the stage input (${change}) would not be significant (${interval}).`,
+    laterClear: (label, change, noise, interval) =>
+      `At the noise that the whole run showed (${noise}), the difference of ${label} from the stage input (${change}) would be significant (${interval}).`,
+    noDifference: 'No significant difference: the stage input stays.',
+    worse: 'Every alternative is significantly worse: the stage input stays.',
+    noneQualified: 'No alternative qualified: the stage input stays.',
+    notTried: 'The budget ended before an alternative was tried: the stage input stays.',
+    nothingToTry: 'No alternative differs from the stage input.',
     pending: 'Not decided yet.',
     others: 'Other trials',
   },
@@ -202,12 +220,19 @@ export const en: Messages = {
   },
   items: {
     heading: 'Optimization items',
-    caption: (metric) => `What each stage changed: ${metric}`,
+    caption: (metric, noise) =>
+      `What each stage changed: ${metric}; all intervals use the noise of the whole run (${noise})`,
     stage: 'Optimization item',
     chosen: 'Chosen',
     improvement: 'Change',
     together: 'All stages together',
     legend: '– means that noise covers the difference, or that nothing better was found.',
+    runs: 'A stage’s row rests on the runs that it was decided by, the last row on all runs of baseline and winner.',
+    marks: { covered: '†', clear: '‡' },
+    covered: (noise) =>
+      `The stage was decided by the noise known then; at that of the whole run (${noise}), its difference would not be significant.`,
+    clear: (noise) =>
+      `The stage was decided by the noise known then; at that of the whole run (${noise}), its difference would be significant.`,
     nothing: 'The study has no stages.',
   },
   further: {
@@ -215,7 +240,7 @@ export const en: Messages = {
     introduction: 'Baseline and winner under the workloads that did not decide.',
     none: 'The study has no further workloads.',
     notMeasured: 'Not measured.',
-    caption: (workload) => `Workload ${workload}`,
+    caption: (workload) => `Workload ${workload}: geometric mean over the runs of each side`,
     side: 'Side',
   },
   quality: {
@@ -247,14 +272,15 @@ export const en: Messages = {
     clientCaption: 'Worst figures of the load generator over all trials',
     clientFigure: 'Figure',
     worst: 'Worst',
-    loopDelayP99: 'Event-loop delay, P99',
-    loopDelayMax: 'Event-loop delay, longest',
+    loopDelayP99: 'Event-loop delay for any reason, P99',
+    loopDelayMax: 'Event-loop delay for any reason, longest',
     cpuShare: 'CPU',
     cores: (share) => `${share} of one core`,
     sendLag: 'Send lag, P99',
     clientFine: 'The load generator kept up in every trial.',
     clientBound: (trials, n) =>
-      `The load generator was the bottleneck in ${plural(n, locale, { one: 'trial', other: 'trials' })} ${trials}; ${plural(n, locale, { one: 'its figures do', other: 'their figures do' })} not count.`,
+      `The load generator did not keep up in ${plural(n, locale, { one: 'trial', other: 'trials' })} ${trials}; ${plural(n, locale, { one: 'its figures do', other: 'their figures do' })} not count.`,
+    clientReason: (trial, reason) => `Trial ${formatNumber(trial, locale)}: ${reason}`,
     clientUnknown: 'No trial recorded the state of the load generator.',
     work: 'Work done',
     requests: (asked, ok, failed, notSent) => {
@@ -282,6 +308,6 @@ export const en: Messages = {
     study: 'Or run the whole study from its file, saved as study.yaml:',
     studyFile: 'study.yaml',
     redacted:
-      'Home folders are written as ~, and keys, user and machine names are removed; put your own where a command needs them.',
+      'Home folders would be written as ~, and keys, user and machine names removed; put your own where a command shows such a gap.',
   },
 };

@@ -14,6 +14,12 @@ export interface Messages {
   interval(low: string, high: string): string;
   /** Said of a change that noise covers. */
   readonly notSignificant: string;
+  /** A configuration that sets none of what the others vary. */
+  readonly unchanged: string;
+  /** Ids from one to another, both included. */
+  range(first: string, last: string): string;
+  /** Ends a list that was cut. */
+  more(n: number): string;
   readonly simulated: { readonly banner: string; readonly mark: string };
   /** Of an objective or constraint, by its name in the study file. */
   readonly metrics: Readonly<
@@ -90,6 +96,9 @@ export interface Messages {
     chartDescription(rows: readonly string[]): string;
     chartRow(workload: string, baseline: string, optimized: string, change: string): string;
     readonly chartCaption: string;
+    /** Stands behind a change that noise covers, and what it means. */
+    readonly chartMark: string;
+    readonly chartLegend: string;
     readonly notMeasured: string;
   };
   readonly notes: {
@@ -117,6 +126,8 @@ export interface Messages {
   readonly setup: {
     readonly heading: string;
     readonly model: string;
+    /** Of the model that comes with servetune. */
+    readonly tinyModel: string;
     readonly hardware: string;
     readonly hardwareCaption: string;
     readonly gpu: string;
@@ -127,10 +138,15 @@ export interface Messages {
     readonly versions: string;
     readonly versionsCaption: string;
     readonly engine: string;
+    /** By the engine's name: what it is, where the name does not say it. */
+    readonly engineNotes: Readonly<Record<string, string>>;
     readonly workloads: string;
     readonly workloadsCaption: string;
     readonly dataset: string;
     readonly inputTokens: string;
+    readonly inputTokensMeasured: string;
+    readonly measuredWithTemplate: string;
+    readonly measuredByServer: string;
     readonly outputTokens: string;
     readonly requests: string;
     readonly requestsOrLonger: (requests: string, duration: string) => string;
@@ -157,7 +173,7 @@ export interface Messages {
     stage(number: number, name: string): string;
     incumbent(label: string): string;
     readonly servingCommand: string;
-    tableCaption(stage: string): string;
+    tableCaption(stage: string, noise: string): string;
     /** Runs that count, of all. */
     runsOf(counted: number, all: number): string;
     readonly againstIncumbent: string;
@@ -166,6 +182,9 @@ export interface Messages {
     readonly tiedLegend: string;
     chosen(label: string): string;
     better(label: string, change: string, interval: string): string;
+    /** The comparison that decided the stage, judged by the noise of the whole run: covered by it, or clear of it. */
+    laterCovered(label: string, change: string, noise: string, interval: string): string;
+    laterClear(label: string, change: string, noise: string, interval: string): string;
     readonly noDifference: string;
     readonly worse: string;
     readonly noneQualified: string;
@@ -192,12 +211,18 @@ export interface Messages {
   };
   readonly items: {
     readonly heading: string;
-    caption(metric: string): string;
+    caption(metric: string, noise: string): string;
     readonly stage: string;
     readonly chosen: string;
     readonly improvement: string;
     readonly together: string;
     readonly legend: string;
+    /** Why the rows need not multiply to the last one. */
+    readonly runs: string;
+    /** Marks of stages that the noise of the whole run would judge otherwise; below the table, what they mean. */
+    readonly marks: Readonly<Record<'covered' | 'clear', string>>;
+    covered(noise: string): string;
+    clear(noise: string): string;
     readonly nothing: string;
   };
   readonly further: {
@@ -238,6 +263,7 @@ export interface Messages {
     readonly sendLag: string;
     readonly clientFine: string;
     clientBound(trials: string, n: number): string;
+    clientReason(trial: number, reason: string): string;
     readonly clientUnknown: string;
     readonly work: string;
     requests(asked: number, ok: number, failed: number, notSent: number): string;

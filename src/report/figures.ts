@@ -1,6 +1,6 @@
 import type { Messages } from '../i18n/messages.ts';
 import { shellCommand, shellQuote } from '../kit/shell.ts';
-import { capitalised, formatChange, formatQuantity } from '../kit/words.ts';
+import { capitalised, formatChange, formatList, formatQuantity } from '../kit/words.ts';
 import type { Inline, Text, Tone } from './document.ts';
 import type { Change, ReportInfo } from './info.ts';
 
@@ -51,9 +51,25 @@ export function commandText(argv: readonly string[]): string {
 export const objectiveColumn = ({ objective }: ReportInfo, words: Messages): string =>
   `${capitalised(words.metrics[objective.metric], words.locale)}, ${objective.unit}`;
 
-/** `3, 7 and 9`, up to a number that still helps. */
+/** What a configuration is called within its stage. */
+export const labelText = (label: string | null, words: Messages): string => label ?? words.unchanged;
+
+/** `1 to 6, 9, and 12`; past a number that still helps only how many more there are. */
 export function idList(ids: readonly number[], words: Messages): string {
-  const shown = ids.slice(0, 12).map(String);
-  if (ids.length > shown.length) return `${shown.join(', ')}, … (${ids.length})`;
-  return new Intl.ListFormat(words.locale, { type: 'conjunction' }).format(shown);
+  const runs: number[][] = [];
+  for (const id of ids) {
+    const last = runs.at(-1);
+    if (last && id === (last.at(-1) ?? 0) + 1) last.push(id);
+    else runs.push([id]);
+  }
+  // Two neighbours are two numbers, not a range.
+  const parts = runs.flatMap((run) => (run.length > 2 ? [run] : run.map((id) => [id])));
+  const shown = parts.slice(0, parts.length > mostParts ? mostParts - 1 : mostParts);
+  const left = ids.length - shown.flat().length;
+  const texts = shown.map((run) => {
+    const [first, last] = [String(run[0]), String(run.at(-1))];
+    return run.length > 1 ? words.range(first, last) : first;
+  });
+  return formatList(left > 0 ? [...texts, words.more(left)] : texts, words.locale);
 }
+const mostParts = 12;

@@ -4,7 +4,7 @@ import { type Configuration, configurationKey, configurationLabel, engineLabel }
 import type { FinishedTrial } from '../records/trial.ts';
 import { type Candidate, candidateOf, type Decisions, decide, objectiveWorkload } from '../search/decisions.ts';
 import { compareScores } from '../search/noise.ts';
-import { candidateInfo, labelWithin, stageInfo } from './candidates.ts';
+import { candidateInfo, labelAgainst, referenceLabel, stageInfo } from './candidates.ts';
 import { type Change, changeOf, type ReportInfo, type WorkloadResult } from './info.ts';
 import { qualityOf } from './quality.ts';
 import { scopeOf } from './scope.ts';
@@ -28,6 +28,7 @@ export function reportInfo(run: RunData): ReportInfo {
     finished,
     name: study.name,
     model: study.model,
+    modelName: modelNameOf(study.model),
     hardware: hardwareOf(run),
     objective: {
       metric,
@@ -45,7 +46,7 @@ export function reportInfo(run: RunData): ReportInfo {
     baseline: identified(decisions.baseline),
     winner: identified(decisions.winner),
     results,
-    stages: decisions.stages.map((stage) => stageInfo(run, stage)),
+    stages: decisions.stages.map((stage) => stageInfo(run, stage, decisions.noise)),
     quality: qualityOf(run, decisions),
     scope: scopeOf(run, decisions),
     machine: run.machine,
@@ -54,6 +55,7 @@ export function reportInfo(run: RunData): ReportInfo {
     workloads: study.workloads.map((options) => ({
       options,
       loadCommand: trials.find((t) => t.workload === options.name && t.loadCommand.length > 0)?.loadCommand ?? null,
+      inputTokensMeasured: inputTokensOf(trials, options.name),
     })),
     time: timeOf(run),
     trials: trials.map((trial) => trialInfo(run, trial)),
@@ -88,8 +90,8 @@ function workloadResults(run: RunData, decisions: Decisions): WorkloadResult[] {
     return {
       workload: name,
       decides: name === objective,
-      baseline: candidateInfo(run, baseline, labelWithin(base, [best])),
-      optimized: candidateInfo(run, optimized, labelWithin(best, [base])),
+      baseline: candidateInfo(run, baseline, referenceLabel(base, [best])),
+      optimized: candidateInfo(run, optimized, labelAgainst(best, base)),
       change: comparable
         ? changeOf(compareScores(optimized.scores, baseline.scores, decisions.noise), better(study.objective.metric))
         : null,
@@ -105,6 +107,19 @@ function commandOf(trials: readonly FinishedTrial[], candidate: Candidate): read
     own.find((t) => t.fate === 'measured') ??
     own[0];
   return chosen?.servingCommand ?? [];
+}
+
+/** The last part of a path; a name in a registry, which is `owner/name` at most, as it is. */
+function modelNameOf(model: string): string {
+  const parts = model.split(/[\\/]/).filter((part) => part !== '');
+  const isPath = /^(?:[./~\\]|[A-Za-z]:[\\/])|\.gguf$/i.test(model) || parts.length > 2;
+  return (isPath ? parts.at(-1) : undefined) ?? model;
+}
+
+/** What the first valid measurement of a workload sent a request. */
+function inputTokensOf(trials: readonly FinishedTrial[], workload: string): number | null {
+  const summary = trials.find((t) => t.workload === workload && t.fate === 'measured' && t.summary)?.summary;
+  return summary && summary.ok > 0 ? summary.inputTokens / summary.ok : null;
 }
 
 /** `2 × NVIDIA H200`, or the CPU where there is no GPU. */

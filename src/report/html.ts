@@ -139,7 +139,7 @@ function printTable({ caption, columns, rows }: Table): string {
   // A wide table scrolls by itself, so it must be reachable by keyboard.
   return `<div class="scroll" tabindex="0">
 <table${pairs}>
-<caption>${label}</caption>
+<caption><span>${label}</span></caption>
 <thead><tr>${head}</tr></thead>
 <tbody>
 ${body.join('\n')}

@@ -65,8 +65,8 @@ export interface TrialInfo {
 
 /** A configuration under one workload, over all of its trials that count. */
 export interface CandidateInfo {
-  /** What sets it apart within its stage. */
-  readonly label: string;
+  /** What sets it apart within its stage; null for a stage's input, or the baseline, that sets none of what was varied. */
+  readonly label: string | null;
   readonly configuration: Configuration;
   readonly trialIds: readonly number[];
   /** Number of trials that count. */
@@ -75,7 +75,7 @@ export interface CandidateInfo {
   readonly value: number | null;
   /** Geometric mean of the total throughput over these trials, tok/s. */
   readonly totalTokenThroughput: number | null;
-  /** Arithmetic mean over these trials of each trial's mean time per output token. */
+  /** Geometric mean over these trials of each trial's mean time per output token. */
   readonly meanTpotMs: number | null;
   readonly disqualified: string | null;
 }
@@ -83,13 +83,22 @@ export interface CandidateInfo {
 export interface StageInfo {
   readonly name: string;
   readonly verdict: StageVerdict;
+  /** Relative standard deviation of one measurement, as far as it was known when the stage was decided. */
+  readonly noiseSd: number;
   readonly incumbent: CandidateInfo;
   readonly challengers: readonly (CandidateInfo & { readonly change: Change | null })[];
   /** Best first. `tied`: noise does not tell it from the next one. */
-  readonly ranking: readonly { readonly label: string; readonly value: number; readonly tied: boolean }[];
-  readonly winner: string;
-  /** Of the winner against what came in; null unless the verdict is `better`. */
-  readonly gain: Change | null;
+  readonly ranking: readonly { readonly label: string | null; readonly value: number; readonly tied: boolean }[];
+  readonly winner: string | null;
+  /**
+   * The winner against the stage's input, or the best challenger where the input stays; null where nothing was compared.
+   * The same runs twice: judged by the noise of that moment, which decided, and by that of the whole run.
+   */
+  readonly comparison: {
+    readonly label: string;
+    readonly decided: Change;
+    readonly atRunNoise: Change;
+  } | null;
 }
 
 /** Baseline and winner under one workload. */
@@ -142,7 +151,8 @@ export interface Quality {
     readonly loopDelayMaxS: Extreme;
     readonly cpuShare: Extreme;
     readonly sendLagP99S: Extreme;
-    readonly boundTrialIds: readonly number[];
+    /** Trials that the load generator itself held back, each with its reason. */
+    readonly bound: readonly { readonly trialId: number; readonly reason: string }[];
   } | null;
   /** Fewest output tokens over those asked for. */
   readonly outputShare: Extreme | null;
@@ -180,6 +190,8 @@ export interface ReportInfo {
   readonly finished: boolean;
   readonly name: string;
   readonly model: string;
+  /** For titles: the file's name where the model is a path. */
+  readonly modelName: string;
   /** The part that computes, for titles: GPUs by name and number, else the CPU. */
   readonly hardware: string;
   readonly objective: {
@@ -205,7 +217,12 @@ export interface ReportInfo {
   readonly machine: Machine;
   readonly engines: readonly string[];
   readonly servetuneVersion: string;
-  readonly workloads: readonly { readonly options: Workload; readonly loadCommand: readonly string[] | null }[];
+  readonly workloads: readonly {
+    readonly options: Workload;
+    readonly loadCommand: readonly string[] | null;
+    /** Prompt tokens a request, by the server's count where it gave one; null where nothing was measured. */
+    readonly inputTokensMeasured: number | null;
+  }[];
   readonly time: {
     readonly beganAt: string;
     readonly endedAt: string | null;
@@ -232,6 +249,15 @@ export function changeOf(comparison: Comparison, better: 'higher' | 'lower'): Ch
 /** The trials of these ids, in the order of the ids. */
 export const trialsOf = (info: ReportInfo, ids: readonly number[]): readonly TrialInfo[] =>
   info.trials.filter((t) => ids.includes(t.id));
+
+/** Whether the noise of the whole run would judge the stage's comparison otherwise than it was decided, and how. */
+export function judgedOtherwise({ comparison }: StageInfo): 'covered' | 'clear' | null {
+  if (!comparison) return null;
+  const [before, after] = [comparison.decided, comparison.atRunNoise].map(
+    ({ verdict }) => verdict !== 'no_significant_difference',
+  );
+  return before === after ? null : after ? 'clear' : 'covered';
+}
 
 /** The result of the workload that decides. */
 export const decidingResult = (info: ReportInfo): WorkloadResult | undefined => info.results.find((r) => r.decides);

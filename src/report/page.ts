@@ -27,7 +27,7 @@ addEventListener('afterprint', () => { for (const details of folded) details.ope
 export const pageStyle = `
 :root {
   color-scheme: light dark;
-  --ink: #16202b; --soft: #566370; --line: #dfe4ea; --ground: #ffffff; --sunken: #f4f6f9; --raised: #ffffff;
+  --ink: #16202b; --soft: #566370; --line: #dfe4ea; --ground: #ffffff; --sunken: #f4f6f9; --raised: #ffffff; --edge: rgb(22 32 43 / 0.28);
   --accent: #0068a3; --accent-ground: #eaf4fb; --good: #00629b; --bad: #a63c00;
   --warn-line: #c98500; --warn-ground: #fff7e6;
   --terminal: #101a24; --terminal-ink: #e7eef5; --terminal-soft: #93a4b5; --terminal-line: #101a24;
@@ -36,7 +36,7 @@ export const pageStyle = `
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ink: #e6ecf2; --soft: #a1adba; --line: #2b3641; --ground: #12181f; --sunken: #1a222b; --raised: #171f27;
+    --ink: #e6ecf2; --soft: #a1adba; --line: #2b3641; --ground: #12181f; --sunken: #1a222b; --raised: #171f27; --edge: rgb(0 0 0 / 0.75);
     --accent: #6bbcee; --accent-ground: #14283a; --good: #7cc6f2; --bad: #ff9d66;
     --warn-line: #d99a1c; --warn-ground: #2a2213;
     --terminal: #0b1016; --terminal-ink: #e7eef5; --terminal-soft: #93a4b5; --terminal-line: #2b3641;
@@ -88,7 +88,18 @@ nav a:hover { color: var(--accent); }
 .figures .lead.bad .value { color: var(--bad); }
 .figures .note { font-size: 0.85rem; line-height: 1.45; color: var(--soft); }
 
-.scroll { overflow-x: auto; margin: 1.1rem 0; }
+/* Shadows at the edges tell that there is more, and go where there is not: the covers scroll along, the shadows stay. */
+.scroll {
+  overflow-x: auto; margin: 1.1rem 0; background-color: var(--ground); background-repeat: no-repeat;
+  background-image: linear-gradient(to right, var(--ground) 40%, transparent), linear-gradient(to left, var(--ground) 40%, transparent),
+    linear-gradient(to right, var(--edge), transparent), linear-gradient(to left, var(--edge), transparent);
+  background-position: left, right, left, right; background-size: 3rem 100%, 3rem 100%, 1.1rem 100%, 1.1rem 100%;
+  background-attachment: local, local, scroll, scroll;
+}
+.scroll::-webkit-scrollbar { height: 0.55rem; }
+.scroll::-webkit-scrollbar-thumb { border-radius: 1rem; background: var(--soft); }
+.scroll::-webkit-scrollbar-track { border-radius: 1rem; background: var(--sunken); }
+@supports not selector(::-webkit-scrollbar) { .scroll { scrollbar-width: thin; scrollbar-color: var(--soft) var(--sunken); } }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; line-height: 1.45; }
 caption { text-align: left; color: var(--soft); font-size: 0.85rem; padding-bottom: 0.45rem; }
 th, td { text-align: left; vertical-align: baseline; padding: 0.5rem 0.75rem; border-bottom: 1px solid var(--line); }
@@ -156,7 +167,12 @@ figcaption { color: var(--soft); font-size: 0.85rem; margin-top: 0.2rem; }
   .figures > div { padding: 0.7rem 0.9rem; }
   .figures .value { font-size: 1.25rem; }
   .figures .lead .value { font-size: 1.7rem; }
-  th, td { padding: 0.45rem 0.55rem; }
+  table { font-size: 0.82rem; }
+  thead th { font-size: 0.75rem; }
+  th, td { padding: 0.45rem 0.4rem; }
+  td.num { white-space: normal; }
+  td.num .muted { font-size: 0.72rem; }
+  caption span { display: inline-block; position: sticky; left: 0; max-width: calc(100vw - 3.5rem); }
   tbody th { position: sticky; left: 0; background: var(--ground); max-width: 38vw; overflow-wrap: anywhere; }
 }
 @page { margin: 16mm 15mm; }
@@ -173,7 +189,7 @@ figcaption { color: var(--soft); font-size: 0.85rem; margin-top: 0.2rem; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; padding-right: 1rem !important; }
   details pre { max-height: none; }
   .text pre code { font-size: 7.5pt; }
-  .scroll { overflow: visible; }
+  .scroll { overflow: visible; background: none; }
   details::details-content { content-visibility: visible; block-size: auto; }
 }
 `;

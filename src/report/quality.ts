@@ -113,8 +113,10 @@ function clientOf(trials: readonly FinishedTrial[]): Quality['client'] {
   const cpuShare = most((c) => c.cpuShare);
   const sendLagP99S = most((c) => c.sendLagP99S);
   if (!loopDelayP99S || !loopDelayMaxS || !cpuShare || !sendLagP99S) return null;
-  const boundTrialIds = trials.filter((t) => t.client?.verdict === 'client_bound').map((t) => t.id);
-  return { loopDelayP99S, loopDelayMaxS, cpuShare, sendLagP99S, boundTrialIds };
+  const bound = trials.flatMap(({ id, client, failure }) =>
+    client?.verdict === 'client_bound' ? [{ trialId: id, reason: client.reason ?? failure?.message ?? '' }] : [],
+  );
+  return { loopDelayP99S, loopDelayMaxS, cpuShare, sendLagP99S, bound };
 }
 
 function warningsOf(trials: readonly FinishedTrial[]): Quality['warnings'] {

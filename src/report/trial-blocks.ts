@@ -61,8 +61,9 @@ function failureOf({ id, fate, failure, client }: TrialInfo, words: Messages): B
   const say = words.trial;
   const lines = (failure?.logTail ?? []).slice(-mostLogLines);
   const head: Inline[] = [strong(say.failed(id, words.fates[fate]))];
-  if (failure) head.push(` ${failure.message}`);
-  else if (client?.reason) head.push(` ${client.reason}`);
+  const why = failure?.message ?? client?.reason;
+  // What is refused here is told in a sentence of our own making; an engine's words stay as they are.
+  if (why) head.push(` ${fate === 'invalid_measurement' ? `${capitalised(why, words.locale)}.` : why}`);
   return {
     kind: 'callout',
     tone: 'warning',

@@ -35,7 +35,7 @@ describe('servetune tune', () => {
     const report = readFileSync(join(runDir, 'report.md'), 'utf8');
     expect(report).toContain('Serving Benchmark Result');
     expect(readFileSync(join(runDir, 'report.html'), 'utf8')).toContain('<svg');
-    expect(readdirSync(join(runDir, 'trials/001')).sort()).toEqual(['engine.log', 'records.jsonl']);
+    expect(readdirSync(join(runDir, 'trials/001')).sort()).toEqual(['engine.json', 'engine.log', 'records.jsonl']);
     const records = readFileSync(join(runDir, 'trials/001/records.jsonl'), 'utf8').trim().split('\n');
     expect(records).toHaveLength(12);
 

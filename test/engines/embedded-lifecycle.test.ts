@@ -96,7 +96,7 @@ it("gives llama.cpp's reason for a model that it does not know", async () => {
 
 it('refuses a context that does not fit the memory, at once', async () => {
   const engine = start({ context_length: 1_000_000_000 });
-  expect(await engine.ended).toBe(1);
+  expect(await engine.ended).toBe(2);
   expect(engine.log()).toMatch(/out_of_memory: out of memory: the KV cache of 4 x 1000000000 tokens needs/);
 });
 

@@ -135,7 +135,7 @@ describe('no process outlives its owner', () => {
     suspects.push(...pids);
     await new Promise((done) => setTimeout(done, 500));
     process.kill(parentOf(supervised.pid), 'SIGKILL');
-    expect(await supervised.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(await supervised.exited).toEqual({ code: null, signal: 'SIGKILL', watchdogLost: true });
     expect(living(pids)).toEqual([]);
     expect(await supervised.stop()).toMatchObject({ forced: true, survivors: [] });
     expect(supervised.logTail(1)).toEqual(['servetune: the watchdog of this program is gone; ending the program']);

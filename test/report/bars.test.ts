@@ -77,3 +77,15 @@ it('marks simulated numbers beside title and values', () => {
   const svg = chart([[1, 2]], { mark: 'simulated' });
   expect(svg.match(/simulated/g)).toHaveLength(3);
 });
+
+it('explains the marks of its notes below the axis, in a line of its own', () => {
+  const plain = chart([[1, 2]]);
+  const svg = chart([[1, 2]], { legend: 'n.s.: no significant difference' });
+  expect(svg).toContain('>n.s.: no significant difference</text>');
+  const heightOf = (text: string): number => Number(/height="(\d+)"/.exec(text)?.[1]);
+  expect(heightOf(svg)).toBeGreaterThan(heightOf(plain));
+  const lines = textLines(svg);
+  expect(Math.max(...lines)).toBe(lines.at(-1));
+  expect(Math.max(...lines)).toBeLessThan(heightOf(svg));
+  expect((lines.at(-1) ?? 0) - (lines.at(-2) ?? 0)).toBeGreaterThanOrEqual(14);
+});

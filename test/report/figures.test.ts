@@ -23,7 +23,6 @@ const throughput = (t: FinishedTrial): number => t.summary?.totalTokenThroughput
 const tpotMs = (t: FinishedTrial): number => (t.summary?.latencies.tpot?.mean as number) * 1000;
 const geometricMean = (values: readonly number[]): number =>
   values.reduce((product, v) => product * v, 1) ** (1 / values.length);
-const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 const measuredOf = (configuration: FinishedTrial['configuration'], workload: string): FinishedTrial[] =>
   run.trials.filter(
     (t) =>
@@ -52,8 +51,8 @@ it('fills the first table from the trials', () => {
     expect(baseline).toBe(quantity(before));
     expect(optimized).toBe(quantity(after));
     expect(change?.split(' (')[0]).toBe(formatChange(after / before, 'en'));
-    expect(baselineTpot).toBe(quantity(mean(base.map(tpotMs))));
-    expect(optimizedTpot).toBe(quantity(mean(best.map(tpotMs))));
+    expect(baselineTpot).toBe(quantity(geometricMean(base.map(tpotMs))));
+    expect(optimizedTpot).toBe(quantity(geometricMean(best.map(tpotMs))));
   }
 });
 
@@ -79,7 +78,7 @@ it('ranks each stage by the trials that it could see', () => {
         (t) => t.fate === 'measured' && configurationKey(t.configuration) === configurationKey(candidate.configuration),
       );
       const row = rows[i] as string[];
-      expect(row[0]).toBe(candidate.label);
+      expect(row[0]).toBe(candidate.label ?? 'unchanged');
       if (own.length === 0) {
         expect(row.slice(1)).toEqual(['0 of 1', '–', '–', '–']);
         continue;
@@ -105,7 +104,10 @@ it('puts ≈ between neighbours that noise does not tell apart, and > between ot
   lines.forEach((line, i) => {
     const { ranking } = info.stages[i] as (typeof info.stages)[number];
     const expected = ranking
-      .map((r, k) => `${r.label} (${quantity(r.value)} tok/s)${k === ranking.length - 1 ? '' : r.tied ? ' ≈ ' : ' > '}`)
+      .map(
+        (r, k) =>
+          `${r.label ?? 'unchanged'} (${quantity(r.value)} tok/s)${k === ranking.length - 1 ? '' : r.tied ? ' ≈ ' : ' > '}`,
+      )
       .join('');
     expect(line).toBe(`Result: ${expected}`);
   });
@@ -118,7 +120,9 @@ it('lists what each stage gained, and a dash where noise covers it', () => {
   expect(rows.map(([name]) => name)).toEqual(['quantization', 'attention', 'batch', 'All stages together']);
   info.stages.forEach((stage, i) => {
     const text = rows[i]?.[2];
-    expect(text).toBe(stage.verdict === 'better' && stage.gain ? formatChange(stage.gain.ratio, 'en') : '–');
+    expect(text).toBe(
+      stage.verdict === 'better' && stage.comparison ? formatChange(stage.comparison.atRunNoise.ratio, 'en') : '–',
+    );
   });
   expect(info.stages.find((s) => s.name === 'attention')?.verdict).toBe('no_significant_difference');
   expect(rows.at(-1)?.[2]).toBe(formatChange(info.conclusion.change?.ratio as number, 'en'));

@@ -14,6 +14,8 @@ export interface BarChart {
   readonly mark?: string;
   /** Stands for a value that there is none of. */
   readonly missing: string;
+  /** What a mark in the notes means, in a line of its own below the axis. */
+  readonly legend?: string;
   readonly groups: readonly { readonly label: string; readonly bars: readonly Bar[] }[];
 }
 
@@ -28,7 +30,7 @@ export interface Bar {
 }
 
 const margin = 2;
-const height = { title: 34, group: 24, text: 17, bar: 15, gap: 7, groupGap: 12, axis: 26 };
+const height = { title: 34, group: 24, text: 17, bar: 15, gap: 7, groupGap: 12, axis: 26, legend: 20 };
 const longestLabel = 64;
 
 /**
@@ -57,7 +59,7 @@ export function barChart(chart: BarChart): string {
     y += height.groupGap;
   }
   const bottom = y - height.groupGap + 4;
-  const total = bottom + height.axis;
+  const total = bottom + height.axis + (chart.legend ? height.legend : 0);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" class="st-chart" width="760" height="${total}" role="img" aria-labelledby="st-chart-title st-chart-desc">`,
     `<title id="st-chart-title">${escapeMarkup(chart.title)}</title>`,
@@ -67,6 +69,11 @@ export function barChart(chart: BarChart): string {
     `<text class="st-ink st-strong" x="${margin}%" y="20">${escapeMarkup(cut(titleOf(chart)))}</text>`,
     ...axis(scale, height.title - 4, bottom, chart.locale),
     ...parts,
+    ...(chart.legend
+      ? [
+          `<text class="st-soft st-tick" x="${margin}%" y="${bottom + height.axis + 12}">${escapeMarkup(chart.legend)}</text>`,
+        ]
+      : []),
     '</svg>',
   ].join('\n');
 }

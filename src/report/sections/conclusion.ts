@@ -3,7 +3,7 @@ import { formatMoment } from '../../kit/words.ts';
 import { barChart } from '../charts/bars.ts';
 import { type Block, command, type Figures, heading, muted, paragraph, strong, type Table } from '../document.ts';
 import { bare, changeCell, changeText, commandText, intervalCell, intervalText, quantity, toneOf } from '../figures.ts';
-import { decidingResult, type ReportInfo } from '../info.ts';
+import { type Change, decidingResult, type ReportInfo } from '../info.ts';
 import type { Section } from '../section.ts';
 
 /** What to run, what it gains and how sure that is, on the first screen. */
@@ -12,12 +12,12 @@ export const conclusion: Section = {
   figures: true,
 
   render(info, words) {
-    const { model, hardware, name, servetuneVersion, time } = info;
+    const { modelName, hardware, name, servetuneVersion, time } = info;
     const titleOf =
       info.objective.better === 'higher' ? words.conclusion.titleThroughput : words.conclusion.titleLatency;
     const moment = formatMoment(time.endedAt ?? time.beganAt, words.locale);
     return [
-      heading(1, titleOf(model, hardware)),
+      heading(1, titleOf(modelName, hardware)),
       paragraph(muted(words.conclusion.subtitle(name, moment, servetuneVersion))),
       ...(info.simulated ? [warning(words.simulated.banner)] : []),
       heading(2, words.conclusion.heading),
@@ -44,7 +44,7 @@ function recommendation(info: ReportInfo, words: Messages): Block[] {
   const { verdict, servingCommand } = info.conclusion;
   const say = words.conclusion;
   return [
-    paragraph((info.finished ? say.recommended : say.bestSoFar)(info.model, info.hardware)),
+    paragraph((info.finished ? say.recommended : say.bestSoFar)(info.modelName, info.hardware)),
     servingCommand.length > 0 ? command(commandText(servingCommand), true) : paragraph(muted(say.noCommand)),
     ...(verdict === 'keep_baseline' ? keptBaseline(info, words) : []),
     ...(verdict === 'no_baseline'
@@ -134,6 +134,8 @@ function table(info: ReportInfo, words: Messages): Table {
   };
 }
 
+const isCovered = ({ verdict }: Change): boolean => verdict === 'no_significant_difference';
+
 function chart(info: ReportInfo, words: Messages): Block[] {
   const { metric, unit } = info.objective;
   const shown = info.results.filter((r) => r.baseline.value !== null || r.optimized.value !== null);
@@ -143,7 +145,7 @@ function chart(info: ReportInfo, words: Messages): Block[] {
       r.workload,
       quantity(r.baseline.value, unit, words),
       quantity(r.optimized.value, unit, words),
-      r.change ? changeText(r.change, words) : '',
+      r.change ? [changeText(r.change, words), ...(isCovered(r.change) ? [words.notSignificant] : [])].join(', ') : '',
     ),
   );
   const title = words.conclusion.chartTitle(words.metrics[metric]);
@@ -155,6 +157,7 @@ function chart(info: ReportInfo, words: Messages): Block[] {
     locale: words.locale,
     ...(info.simulated ? { mark: words.simulated.mark } : {}),
     missing: words.conclusion.notMeasured,
+    ...(shown.some((r) => r.change && isCovered(r.change)) ? { legend: words.conclusion.chartLegend } : {}),
     groups: shown.map(({ workload, baseline, optimized, change }) => ({
       label: workload,
       bars: [
@@ -166,7 +169,9 @@ function chart(info: ReportInfo, words: Messages): Block[] {
             ? {
                 low: baseline.value * change.low,
                 high: baseline.value * change.high,
-                note: changeText(change, words),
+                note: isCovered(change)
+                  ? `${changeText(change, words)} ${words.conclusion.chartMark}`
+                  : changeText(change, words),
                 tone: toneOf(change),
               }
             : {}),

@@ -36,7 +36,10 @@ function resultBlocks(info: ReportInfo, result: WorkloadResult, words: Messages)
     for (const { id } of own) shown.add(id);
     return own.length === 0
       ? []
-      : [heading(4, `${title}: ${side.label}`), ...own.flatMap((trial) => trialBlocks(info, trial, words))];
+      : [
+          heading(4, side.label === null ? title : `${title}: ${side.label}`),
+          ...own.flatMap((trial) => trialBlocks(info, trial, words)),
+        ];
   });
   const rest = trials.filter((t) => !shown.has(t.id));
   return [

@@ -102,9 +102,13 @@ function clientBlocks(client: Quality['client'], words: Messages): Block[] {
     [say.cpuShare, client.cpuShare, say.cores(formatShare(client.cpuShare.value, words.locale, 0))],
     [say.sendLag, client.sendLagP99S, seconds(client.sendLagP99S)],
   ];
-  const bound = client.boundTrialIds;
+  const { bound } = client;
+  const ids = bound.map((b) => b.trialId);
   return [
-    paragraph(bound.length > 0 ? say.clientBound(idList(bound, words), bound.length) : say.clientFine),
+    paragraph(bound.length > 0 ? say.clientBound(idList(ids, words), ids.length) : say.clientFine),
+    ...(bound.length > 0
+      ? [{ kind: 'list', items: bound.map((b) => say.clientReason(b.trialId, b.reason)) } as const]
+      : []),
     {
       kind: 'table',
       caption: say.clientCaption,

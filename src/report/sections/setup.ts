@@ -1,7 +1,8 @@
+import { tinyModelName } from '../../engines/embedded/model/tiny-model.ts';
 import type { Messages } from '../../i18n/messages.ts';
 import { formatBytes, formatDuration, formatMoment, formatNumber, formatShare } from '../../kit/words.ts';
 import type { Workload } from '../../records/workload.ts';
-import { type Block, code, command, heading, paragraph, type Table, type Text } from '../document.ts';
+import { type Block, code, command, heading, muted, paragraph, type Table, type Text } from '../document.ts';
 import { commandText } from '../figures.ts';
 import type { ReportInfo } from '../info.ts';
 import type { Section } from '../section.ts';
@@ -20,6 +21,7 @@ export const setup: Section = {
       heading(2, say.heading),
       heading(3, say.model),
       paragraph(code(info.model)),
+      ...(info.model === tinyModelName ? [paragraph(say.tinyModel)] : []),
       heading(3, say.hardware),
       properties(words, say.hardwareCaption, [
         ...machine.gpus.map((gpu): [string, Text] => [say.gpu, gpu]),
@@ -30,12 +32,13 @@ export const setup: Section = {
       ]),
       heading(3, say.versions),
       properties(words, say.versionsCaption, [
-        ...info.engines.map((engine): [string, Text] => [say.engine, engine]),
+        ...info.engines.map((engine): [string, Text] => [say.engine, engineText(engine, words)]),
         ['servetune', info.servetuneVersion],
         ['Node.js', machine.node],
       ]),
       heading(3, say.workloads),
       workloadTable(info, words),
+      ...measuredNote(info, words),
       ...commands(info, words),
       heading(3, say.time),
       properties(words, say.timeCaption, [
@@ -50,6 +53,12 @@ export const setup: Section = {
   },
 };
 
+/** `embedded@3.21.1 (llama.cpp …)`: an engine whose name does not say what it is. */
+function engineText(label: string, { setup: { engineNotes } }: Messages): string {
+  const note = engineNotes[label.split('@')[0] ?? ''];
+  return note === undefined ? label : `${label} (${note})`;
+}
+
 const properties = (words: Messages, caption: string, rows: readonly [string, Text][]): Table => ({
   kind: 'table',
   caption,
@@ -57,17 +66,20 @@ const properties = (words: Messages, caption: string, rows: readonly [string, Te
   rows,
 });
 
-function workloadTable({ workloads }: ReportInfo, words: Messages): Table {
+function workloadTable(info: ReportInfo, words: Messages): Table {
   const say = words.setup;
   const count = (n: number): string => formatNumber(n, words.locale);
-  const length = (tokens: number, spread: number): string =>
-    spread > 0 ? say.spread(count(tokens), formatShare(spread, words.locale, 0)) : count(tokens);
-  const row = (w: Workload): Text[] => {
+  const length = (mean: number, spread: number): string =>
+    spread > 0 ? say.spread(count(mean), formatShare(spread, words.locale, 0)) : count(mean);
+  const tokens = (mean: number): string => formatNumber(mean, words.locale, Number.isInteger(mean) ? 0 : 1);
+  const measured = showsMeasured(info);
+  const row = (w: Workload, inputTokensMeasured: number | null): Text[] => {
     const input = length(w.random_input_len, w.random_range_ratio);
     return [
       w.name,
       w.dataset_name,
       w.random_prefix_len > 0 ? say.sharedPrefix(input, count(w.random_prefix_len)) : input,
+      ...(measured ? [inputTokensMeasured === null ? words.none : tokens(inputTokensMeasured)] : []),
       length(w.random_output_len, w.random_range_ratio),
       w.min_duration_s > 0
         ? say.requestsOrLonger(count(w.num_prompts), formatDuration(w.min_duration_s, words.locale))
@@ -83,13 +95,24 @@ function workloadTable({ workloads }: ReportInfo, words: Messages): Table {
     columns: [
       { title: words.columns.workload },
       { title: say.dataset },
-      ...[say.inputTokens, say.outputTokens, say.requests, say.rate, say.concurrency, say.seed].map((title) => ({
-        title,
-        numeric: true,
-      })),
+      ...[
+        say.inputTokens,
+        ...(measured ? [say.inputTokensMeasured] : []),
+        ...[say.outputTokens, say.requests, say.rate, say.concurrency, say.seed],
+      ].map((title) => ({ title, numeric: true })),
     ],
-    rows: workloads.map(({ options }) => row(options)),
+    rows: info.workloads.map((w) => row(w.options, w.inputTokensMeasured)),
   };
+}
+
+/** Nothing is measured in a simulation, and this part of the report is not marked as one. */
+const showsMeasured = ({ workloads, simulated }: ReportInfo): boolean =>
+  !simulated && workloads.some((w) => w.inputTokensMeasured !== null);
+
+function measuredNote(info: ReportInfo, { setup: say }: Messages): Block[] {
+  if (!showsMeasured(info)) return [];
+  const chat = info.workloads.some(({ options }) => options.backend === 'openai-chat');
+  return [paragraph(muted(chat ? say.measuredWithTemplate : say.measuredByServer))];
 }
 
 function commands({ workloads }: ReportInfo, words: Messages): Block[] {

@@ -1,4 +1,5 @@
 import type { Messages } from '../../i18n/messages.ts';
+import { capitalised, formatShare } from '../../kit/words.ts';
 import { configurationKey, configurationLabel } from '../../records/settings.ts';
 import { type Block, command, heading, muted, paragraph, strong, type Table } from '../document.ts';
 import {
@@ -8,10 +9,11 @@ import {
   commandText,
   intervalCell,
   intervalText,
+  labelText,
   objectiveColumn,
   quantity,
 } from '../figures.ts';
-import { type ReportInfo, type StageInfo, type TrialInfo, trialsOf } from '../info.ts';
+import { judgedOtherwise, type ReportInfo, type StageInfo, type TrialInfo, trialsOf } from '../info.ts';
 import type { Section } from '../section.ts';
 import { effectiveSettings, trialBlocks } from '../trial-blocks.ts';
 
@@ -39,7 +41,10 @@ export const stages: Section = {
     }
     info.stages.forEach((stage, i) => {
       const own = group(info.trials.filter((t) => t.stage === stage.name && !told.has(t)));
-      blocks.push(heading(3, say.stage(i + 1, stage.name)), ...stageBlocks(info, stage, own, words));
+      blocks.push(
+        heading(3, say.stage(i + 1, capitalised(stage.name, words.locale))),
+        ...stageBlocks(info, stage, own, words),
+      );
     });
     // Later sections show these: further workloads, the last baseline, the confirmation.
     const elsewhere = new Set(['further', 'baseline_again', 'confirmation']);
@@ -56,13 +61,15 @@ function stageBlocks(info: ReportInfo, stage: StageInfo, own: readonly TrialInfo
   const labels = new Map(
     [stage.incumbent, ...stage.challengers].map((c) => [configurationKey(c.configuration), c.label]),
   );
-  const labelOf = (trial: TrialInfo): string | undefined => labels.get(configurationKey(trial.configuration));
+  const labelOf = (trial: TrialInfo): string | undefined =>
+    labels.get(configurationKey(trial.configuration)) ?? undefined;
   return [
     paragraph(say.incumbent(configurationLabel(stage.incumbent.configuration))),
     ...(stage.challengers.some((c) => c.trialIds.length > 0) ? [comparison(info, stage, words)] : []),
     ...(stage.ranking.length > 1 ? [paragraph(strong(say.result(rankingLine(info, stage, words))))] : []),
     ...(stage.ranking.some((r) => r.tied) ? [paragraph(muted(say.tiedLegend))] : []),
     paragraph(verdictOf(stage, words)),
+    ...doubts(info, stage, words),
     ...byConfiguration(info, own, labelOf, words),
   ];
 }
@@ -72,17 +79,17 @@ const rankingLine = ({ objective }: ReportInfo, { ranking }: StageInfo, words: M
   ranking
     .map(({ label, value, tied }, i) => {
       const sign = i === ranking.length - 1 ? '' : tied ? ' ≈ ' : objective.better === 'higher' ? ' > ' : ' < ';
-      return `${label} (${quantity(value, objective.unit, words)})${sign}`;
+      return `${labelText(label, words)} (${quantity(value, objective.unit, words)})${sign}`;
     })
     .join('');
 
 function verdictOf(stage: StageInfo, words: Messages): string {
   const say = words.stages;
+  const label = labelText(stage.winner, words);
+  const gain = stage.comparison?.decided;
   switch (stage.verdict) {
     case 'better':
-      return stage.gain
-        ? say.better(stage.winner, changeText(stage.gain, words), intervalText(stage.gain, words))
-        : say.chosen(stage.winner);
+      return gain ? say.better(label, changeText(gain, words), intervalText(gain, words)) : say.chosen(label);
     case 'no_significant_difference':
       return say.noDifference;
     case 'worse':
@@ -96,16 +103,26 @@ function verdictOf(stage: StageInfo, words: Messages): string {
   }
 }
 
+/** Later repeats may show more noise, or less, than the stage was decided by. */
+function doubts({ quality }: ReportInfo, stage: StageInfo, words: Messages): Block[] {
+  const otherwise = judgedOtherwise(stage);
+  if (!otherwise || !stage.comparison) return [];
+  const { label, atRunNoise } = stage.comparison;
+  const sentence = otherwise === 'covered' ? words.stages.laterCovered : words.stages.laterClear;
+  const sd = formatShare(quality.noise.sd, words.locale);
+  return [paragraph(sentence(label, changeText(atRunNoise, words), sd, intervalText(atRunNoise, words)))];
+}
+
 function comparison(info: ReportInfo, stage: StageInfo, words: Messages): Table {
   const { columns, stages: say } = words;
   const row = ({ label, runs, value, trialIds }: StageInfo['incumbent']) => [
-    label,
+    labelText(label, words),
     trialIds.length > runs ? say.runsOf(runs, trialIds.length) : String(runs),
     bare(value, words),
   ];
   return {
     kind: 'table',
-    caption: say.tableCaption(stage.name),
+    caption: say.tableCaption(stage.name, formatShare(stage.noiseSd, words.locale)),
     columns: [
       { title: columns.configuration },
       { title: columns.runs, numeric: true },
