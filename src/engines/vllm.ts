@@ -50,7 +50,7 @@ const symptoms: readonly Symptom[] = [
     hint: 'lower gpu_memory_fraction, max_running_requests or max_batched_tokens, or raise tensor_parallel',
   },
   {
-    pattern: /No available memory for the cache blocks|larger than the available KV cache memory/,
+    pattern: /No available memory for the cache blocks|larger than the available KV cache memory|KV cache is needed/,
     fate: 'out_of_memory',
     hint: 'lower context_length, or raise gpu_memory_fraction',
   },
@@ -60,12 +60,13 @@ const symptoms: readonly Symptom[] = [
     hint: 'something else holds GPU memory: end it, or lower gpu_memory_fraction',
   },
   {
-    pattern: /unrecognized arguments:|invalid choice:/,
+    pattern: /unrecognized arguments:|invalid choice:|error: argument .*: invalid|Unknown attention backend:/,
     fate: 'unsupported_setting',
     hint: 'this version of vLLM does not have that flag or value',
   },
   {
-    pattern: /Minimum capability:|is not valid for this configuration|must be divisible by tensor parallel size/,
+    pattern:
+      /Minimum capability:|is not valid for this configuration|must be divisible by tensor parallel size|is larger than the number of available GPUs|is greater than the derived max_model_len/,
     fate: 'unsupported_setting',
     hint: 'this GPU or model cannot run that setting',
   },

@@ -39,7 +39,7 @@ export function formatDuration(durationS: number, locale: string): string {
       maximumFractionDigits: digits,
     }).format(value);
   if (durationS < 0.9995) return one(durationS * 1000, 'millisecond', durationS > 0 && durationS < 0.00995 ? 1 : 0);
-  if (durationS < 59.95) return one(durationS, 'second', 1);
+  if (durationS < 59.95) return one(durationS, 'second', Number.isInteger(durationS) ? 0 : 1);
   // Rounded first, so that 3599.9 s is an hour and not 60 minutes.
   const rounded = durationS < 3599.5 ? Math.round(durationS) : Math.round(durationS / 60) * 60;
   const [large, small] = rounded < 3600 ? (['minute', 'second'] as const) : (['hour', 'minute'] as const);
