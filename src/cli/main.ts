@@ -40,6 +40,15 @@ function findCommand(words: readonly string[]): { entry: CommandEntry; rest: rea
 }
 
 async function main(words: readonly string[]): Promise<ExitCode> {
+  if (process.platform !== 'linux' && process.platform !== 'darwin') {
+    throw new InputError([
+      {
+        place: process.platform,
+        message: 'is not supported',
+        hint: 'use Linux, or macOS for the embedded engine and bench',
+      },
+    ]);
+  }
   const first = words[0];
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     process.stdout.write(`${overview(commands, version)}\n`);
