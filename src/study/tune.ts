@@ -150,12 +150,13 @@ async function runPlan(
   for (;;) {
     options.signal.throwIfAborted();
     const finished = store.finished();
-    if (finished.length >= study.budget.max_trials) break;
+    const left = study.budget.max_trials - finished.length;
+    if (left <= 0) break;
     const budgetSpent = isBudgetSpent(study, finished);
     const [proposal] = nextProposals(strategy, { study, space, budgetSpent }, finished, [], 1);
     if (!proposal) break;
     events.onProposal(proposal, progress());
-    await measureProposal(context, proposal);
+    await measureProposal(context, { ...proposal, measure: proposal.measure.slice(0, left) });
   }
   store.setEnded(wallTime());
   const { winner } = decide(study, space, store.finished(), true);
