@@ -60,12 +60,11 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
   const { environment, signal } = context;
   const dir = trialDir(context.runDir, first.id);
   const start = await startEngine(engine, configuration, { study, environment, dir, signal });
-  const { startS, running, servingCommand, baseUrl } = start;
+  const { startS, running, servingCommand } = start;
   if (!running) {
     const { fate, failure } = start.failure as Failure;
-    end(context, begun, { fate, failure, servingCommand, times: { startS } }, baseUrl);
-    for (const trial of rest)
-      end(context, begin(context, trial), { fate, failure, servingCommand, times: {} }, baseUrl);
+    end(context, begun, { fate, failure, servingCommand, times: { startS } }, start);
+    for (const trial of rest) end(context, begin(context, trial), { fate, failure, servingCommand, times: {} }, start);
     return;
   }
 
@@ -74,7 +73,7 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
     for (const trial of planned) {
       const current = trial === first ? begun : begin(context, trial);
       if (lost) {
-        end(context, current, { ...lost, servingCommand, times: {} }, baseUrl);
+        end(context, current, { ...lost, servingCommand, times: {} }, running);
         continue;
       }
       const workload = workloadNamed(study, trial.workload);
@@ -88,7 +87,7 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
       const { effectiveSettings } = running;
       const times = { ...(trial === first ? { startS } : {}), ...outcome.times };
       const measured = { ...outcome, servingCommand, times };
-      end(context, current, effectiveSettings ? { ...measured, effectiveSettings } : measured, baseUrl);
+      end(context, current, effectiveSettings ? { ...measured, effectiveSettings } : measured, running);
       if (engineLost && outcome.failure) lost = { fate: outcome.fate as Failure['fate'], failure: outcome.failure };
     }
     context.onPhase({ ...begun, ...(planned.at(-1) as Planned) }, 'stopping');
@@ -123,10 +122,11 @@ function end(
   context: TrialContext,
   trial: Trial,
   rest: Omit<FinishedTrial, keyof Trial | 'endedAt' | 'loadCommand'>,
-  baseUrl = new URL(`http://127.0.0.1:${firstPort}`),
+  server: { readonly baseUrl: URL; readonly model?: string } = { baseUrl: new URL(`http://127.0.0.1:${firstPort}`) },
 ): void {
   const { study } = context;
-  const command = loadCommand(baseUrl, study.model, workloadNamed(study, trial.workload));
+  // A quantized checkpoint is served under a name of its own.
+  const command = loadCommand(server.baseUrl, server.model ?? study.model, workloadNamed(study, trial.workload));
   const finished: FinishedTrial = { ...trial, ...rest, loadCommand: command, endedAt: wallTime() };
   context.store.finish(finished);
   context.onFinished(finished);

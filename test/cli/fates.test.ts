@@ -56,6 +56,8 @@ describe('what becomes of a configuration that does not work', () => {
     expect(fateOf(trials, 93)?.failure?.message).toContain('under load');
     expect(code).toBe(0);
     expect(stdout).toContain('vllm serve Qwen/Qwen3-14B-FP8');
+    const fp8 = trials.find((t) => t.configuration.settings.quantization === 'fp8');
+    expect(fp8?.loadCommand.join(' ')).toContain('--model Qwen/Qwen3-14B-FP8 ');
     expect(trials.every((t) => t.servingCommand.includes('127.0.0.1'))).toBe(true);
     expect(readFileSync(join(dir, 'runs/fates/report.md'), 'utf8')).toContain('CUDA out of memory');
   });

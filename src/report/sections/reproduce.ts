@@ -19,7 +19,7 @@ export const reproduce: Section = {
       ...(verdict === 'keep_baseline' ? [] : step(say.serveBaseline, baselineCommand)),
       ...workloads.flatMap(({ options, loadCommand }) => step(say.load(options.name), loadCommand)),
       paragraph(say.study),
-      command('servetune tune study.yaml'),
+      command('npx servetune tune study.yaml'),
       {
         kind: 'details',
         summary: say.studyFile,
