@@ -23,6 +23,8 @@ export interface Conclusion {
     readonly baseline: number;
     readonly optimized: number;
   } & Comparison)[];
+  /** Stages in which the budget left no alternative to be tried. */
+  readonly untried?: readonly string[];
   /** What became of each configuration, when none qualified; why the baseline did not, when others did. */
   readonly failures: readonly string[];
 }
@@ -30,13 +32,12 @@ export interface Conclusion {
 export function conclude(runDir: string): Conclusion {
   using store = openStore(runDir, { readonly: true });
   const { study, space, trials } = store.runData();
-  const { winner, baseline, noise } = decide(study, space, trials, true);
+  const { winner, baseline, noise, stages } = decide(study, space, trials, true);
   const { metric } = study.objective;
   if (winner.value === null) {
-    const failures = trials.map(
-      (t) => `${configurationLabel(t.configuration)}: ${t.fate}: ${t.failure?.message ?? ''}`,
-    );
-    return { metric, workloads: [], failures };
+    const all = [baseline, ...stages.flatMap((stage) => stage.challengers)];
+    const failures = all.map((c) => `${configurationLabel(c.configuration)}: ${c.disqualified}`);
+    return { metric, workloads: [], failures: [...new Set(failures)] };
   }
   const isBaseline = configurationKey(winner.configuration) === configurationKey(space.baseline);
   const first = objectiveWorkload(study);
@@ -55,17 +56,22 @@ export function conclude(runDir: string): Conclusion {
       const comparison = compareScores(after.scores, before.scores, noise);
       return [{ workload, baseline: before.value, optimized: after.value, ...comparison }];
     }),
+    untried: stages.filter((s) => s.verdict === 'not_tried').map((s) => s.name),
     failures: baseline.value === null ? [`the baseline did not qualify: ${baseline.disqualified}`] : [],
   };
 }
 
 /** The same for the terminal: the command to paste, the gain, and where the report is. */
 export function conclusionLines(conclusion: Conclusion, reports: readonly string[]): readonly string[] {
-  const { recommended, metric, workloads, failures } = conclusion;
+  const { recommended, metric, workloads, failures, untried = [] } = conclusion;
   const lines = [''];
   if (recommended) {
     lines.push(pc.bold('Recommended'), `  ${shellCommand(recommended.command)}`, '');
-    if (recommended.isBaseline) lines.push('This is the baseline: no configuration is significantly better.');
+    if (untried.length > 0)
+      lines.push(pc.yellow(`The budget ended before anything was tried in stage ${untried.join(', ')}.`));
+    if (recommended.isBaseline) {
+      lines.push(`This is the baseline: no configuration that was tried is significantly better.`);
+    }
   } else lines.push(pc.yellow('No configuration qualified:'));
   if (workloads.length > 0) lines.push(pc.bold(`${metric.replaceAll('_', ' ')}, baseline → recommended`));
   const change = (ratio: number): string => formatChange(ratio, 'en');

@@ -2,7 +2,8 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../kit/errors.ts';
 import { acquireLock } from '../processes/lock.ts';
-import { isRun } from '../store/store.ts';
+import { isRun, openStore } from '../store/store.ts';
+import { endLeftovers } from '../study/tune.ts';
 
 /** Folder of a run that was named by its path, or by its name under `./runs`. */
 export function runDirOf(named: string): string {
@@ -14,7 +15,7 @@ export function runDirOf(named: string): string {
  * Puts an earlier run out of the way of a new one: `quickstart` becomes `quickstart.1`. Nothing is deleted. Throws an
  * InputError while a process works on it.
  */
-export function setAside(dir: string): string | undefined {
+export async function setAside(dir: string): Promise<string | undefined> {
   if (!existsSync(dir)) return undefined;
   if (!isRun(dir)) {
     if (statSync(dir).isDirectory() && readdirSync(dir).length === 0) return undefined;
@@ -23,6 +24,10 @@ export function setAside(dir: string): string | undefined {
     ]);
   }
   acquireLock(dir).release();
+  {
+    using store = openStore(dir, { readonly: true });
+    await endLeftovers(dir, store);
+  }
   let number = 1;
   while (existsSync(`${dir}.${number}`)) number++;
   try {

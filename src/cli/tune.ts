@@ -49,7 +49,7 @@ export default defineCommand({
       return exitCodes.done;
     }
     const runDir = options.run ?? join('runs', file.study.name);
-    const aside = options.fresh ? setAside(runDir) : undefined;
+    const aside = options.fresh ? await setAside(runDir) : undefined;
     if (aside !== undefined) terminal.note(`the earlier run is kept in ${aside}`);
     try {
       const { qualified } = await tune(

@@ -91,6 +91,12 @@ export function trackFamily(root: ProcessIdentity, hints: FamilyHints = {}): Fam
   };
 }
 
+/** Processes whose output goes to a file: what a watchdog had started before it could tell of it. */
+export function writersTo(path: string): readonly ProcessIdentity[] {
+  const now = takeSnapshot();
+  return now.pids.filter((pid) => pid !== process.pid && writesTo(pid, path)).flatMap((pid) => now.entry(pid) ?? []);
+}
+
 function writesTo(pid: number, path: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/fd/1`) === path || readlinkSync(`/proc/${pid}/fd/2`) === path;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { now } from '../kit/clock.ts';
 import { messageOf, ServetuneError } from '../kit/errors.ts';
 import { endFamily, killWaitS } from './ending.ts';
-import { trackFamily } from './family.ts';
+import { trackFamily, writersTo } from './family.ts';
 import type { Ended, Exit, Notice, Order } from './messages.ts';
 import { findProgram } from './programs.ts';
 import type { ProcessIdentity } from './tree.ts';
@@ -67,6 +67,8 @@ export async function startWatched(
   let members: readonly ProcessIdentity[] = [];
   let graceEndsAt = Number.POSITIVE_INFINITY;
   let isOver = false;
+  /** Whether the program was started, or could not be, is known. */
+  let announced = false;
 
   function finish(result: Ended): void {
     isOver = true;
@@ -86,6 +88,7 @@ export async function startWatched(
   }
 
   watchdog.on('message', (notice: Notice) => {
+    announced ||= notice.kind === 'started' || notice.kind === 'not_started';
     if (notice.kind === 'started') started.resolve({ pid: notice.pid, startTime: notice.startTime });
     else if (notice.kind === 'not_started') started.reject(startError(program, notice.systemCode, notice.message));
     else if (notice.kind === 'members') members = notice.members;
@@ -95,8 +98,20 @@ export async function startWatched(
   watchdog.on('error', (error) => started.reject(startError(program, null, messageOf(error))));
   // Comes after every message that was on its way.
   watchdog.once('disconnect', () => {
-    started.reject(startError(program, null, 'its watchdog ended before it could be started'));
-    if (!isOver) started.promise.then(takeOver).catch(() => undefined);
+    if (announced) {
+      if (!isOver) started.promise.then(takeOver).catch(() => undefined);
+      return;
+    }
+    // It may have started the program already: what writes to the program's log is the program.
+    const strays = output === 'pipes' ? [] : writersTo(output.path).filter(({ pid }) => pid !== watchdog.pid);
+    const graceEnd = now() + lostGraceS;
+    Promise.all(strays.map((stray) => endFamily(trackFamily(stray), () => graceEnd))).finally(() =>
+      started.reject(
+        new ServetuneError('watchdog_lost', `the watchdog of ${program.argv[0]} was killed while it started it`, {
+          hint: 'start again; a study goes on with --resume',
+        }),
+      ),
+    );
   });
   send(watchdog, {
     kind: 'start',

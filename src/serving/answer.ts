@@ -86,8 +86,15 @@ export function openAnswer(
   let cancelled = false;
   let cancel: (() => void) | undefined;
 
+  const { socket } = response.req;
+  const gone = () => {
+    if (!open) return;
+    stopTokens();
+    close('cancelled');
+  };
   const close = (finish: Finish) => {
     open = false;
+    socket.off('close', gone);
     counters.finished[finish]++;
     onClosed(answer);
   };
@@ -141,11 +148,9 @@ export function openAnswer(
       fail(message, 503);
     },
   };
-  response.on('close', () => {
-    if (!open) return;
-    stopTokens();
-    close('cancelled');
-  });
+  response.on('close', gone);
+  // A response that waits behind another one of the same connection (pipelining) is not told that the client went away.
+  socket.once('close', gone);
   return answer;
 }
 

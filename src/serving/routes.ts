@@ -29,6 +29,16 @@ const chat: Route = async (context, request, response) => {
     role,
     content: typeof content === 'string' ? content : (content ?? []).map((part) => part.text).join(''),
   }));
+  // Rendering takes longer than in proportion to the messages, and nobody else is served meanwhile. Each message is at
+  // least one token, so this many cannot fit.
+  if (messages.length > context.source.maxModelLen) {
+    throw new Refusal(
+      400,
+      'context_length_exceeded',
+      `${messages.length} messages are at least as many tokens; a request may have ${context.source.maxModelLen}`,
+      'messages',
+    );
+  }
   const prompt = context.source.chatPrompt(messages);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? undefined;
   generate(context, response, chatDialect, body, prompt, maxTokens);

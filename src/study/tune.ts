@@ -108,9 +108,9 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
       });
   if (resuming) refuseChangedStudy(store, file, space);
   store.setEnded(null);
+  await endLeftovers(runDir, store);
   const forgotten = store.forgetRunning();
   for (const trial of forgotten) {
-    await endRemembered(trialDir(runDir, trial.id));
     rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
   }
   events.onBegin({
@@ -121,6 +121,11 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   });
   await prepareEngines(file.study, space, environment, signal, events);
   return await runPlan(options, file.study, space, store, events);
+}
+
+/** Ends engines of trials that never ended, should they still live: owner and watchdog were killed together. */
+export async function endLeftovers(runDir: string, store: Pick<Store, 'running'>): Promise<void> {
+  for (const trial of store.running()) await endRemembered(trialDir(runDir, trial.id));
 }
 
 async function runPlan(

@@ -81,11 +81,12 @@ describe('what becomes of a configuration that does not work', () => {
   });
 
   it('ends the study with exit code 5 when it is true of every configuration', async () => {
-    const { code, trials } = await study(
+    const { code, stdout, trials } = await study(
       '{ max_running_requests: 95 }',
       'constraints: [{ metric: mean_ttft_ms, at_most: 0.0001 }]',
     );
     expect(new Set(trials.map((t) => t.fate)).has('unsupported_setting')).toBe(true);
+    expect(stdout).toMatch(/mean_ttft_ms is [\d.]+, more than 0\.0001/);
     expect(code).toBe(5);
   });
 });

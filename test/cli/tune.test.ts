@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleepMs } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configurationKey } from '../../src/records/settings.ts';
-import { eventually } from '../processes/living.ts';
+import { eventually, lives, parentOf } from '../processes/living.ts';
 import { folder, processesWith, reasonAgainst, servetune, smallStudy, start, trialsOf } from './command.ts';
 
 let dir: string;
@@ -69,6 +69,34 @@ describe('servetune tune', () => {
     const once = trials.filter((t) => t.purpose !== 'repeat');
     const keys = once.map((t) => `${t.purpose} ${t.workload} ${configurationKey(t.configuration)}`);
     expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it.each(['--resume', '--fresh'])(
+    'ends with %s an engine that lost its owner and its watchdog at once',
+    async (option) => {
+      const study = smallStudy(dir);
+      const running = start(['tune', study], { cwd: dir });
+      const note = await eventually(() => {
+        const path = join(dir, 'runs/small/trials/001/engine.json');
+        return existsSync(path) && (JSON.parse(readFileSync(path, 'utf8')) as { pid: number });
+      }, 60);
+      const watchdog = parentOf(note.pid);
+      running.child.kill('SIGKILL');
+      process.kill(watchdog, 'SIGKILL');
+      await running.ended;
+      expect(lives(note.pid)).toBe(true);
+      const { code } = await servetune(['tune', study, option], { cwd: dir });
+      expect(code).toBe(0);
+      expect(lives(note.pid)).toBe(false);
+    },
+  );
+
+  it('calls it no verdict when the budget ends before anything is tried', async () => {
+    const study = smallStudy(dir, (text) => text.replace('repeats:', 'budget: { max_trials: 3 }\nrepeats:'));
+    const { code, stdout } = await servetune(['tune', study], { cwd: dir });
+    expect(code).toBe(0);
+    expect(trialsOf(join(dir, 'runs/small')).length).toBeLessThanOrEqual(3);
+    expect(stdout).toContain('The budget ended before anything was tried');
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)('stops cleanly at %s, and says how to go on', async (signal) => {
