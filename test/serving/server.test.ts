@@ -1,4 +1,5 @@
 import { Agent } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { type OpenAiServer, startServer } from '../../src/serving/server.ts';
 import { eventsOf, type Json, send, sendAndLeave, sendJson, until } from './requests.ts';
@@ -348,4 +349,24 @@ it('ends the requests that are still running after the grace', async () => {
   expect(source.started[0]?.cancelled).toBe(true);
   const events = eventsOf((await running).text);
   expect(events.at(-1).error.message).toContain('stopping');
+});
+
+it('cancels every request of a connection that goes, also those that wait behind another', async () => {
+  const { url, source } = await serve(undefined);
+  const { hostname, port } = new URL(url);
+  const body = JSON.stringify({ ...ask, stream: true });
+  const request = `POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const socket = connect(Number(port), hostname);
+  socket.write(request.repeat(3));
+  await until(() => source.started.length === 3);
+  socket.destroy();
+  await until(() => source.started.every((one) => one.cancelled));
+});
+
+it('refuses more messages than could fit, without rendering them', async () => {
+  const { url } = await serve(words);
+  const messages = Array.from({ length: 101 }, () => ({ role: 'user', content: '' }));
+  const { status, json } = await sendJson(`${url}/v1/chat/completions`, { messages });
+  expect(status).toBe(400);
+  expect(json).toMatchObject({ error: { code: 'context_length_exceeded', param: 'messages' } });
 });
