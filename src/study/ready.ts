@@ -2,6 +2,7 @@ import { endpoints } from '../endpoints/table.ts';
 import { sleep } from '../kit/clock.ts';
 import { messageOf } from '../kit/errors.ts';
 import { runLoad } from '../load/runner.ts';
+import { modelListUrl, namesIn, textOf } from './target.ts';
 
 /** Tokens that the generation must produce which proves that an engine is ready. */
 const probeTokens = 4;
@@ -36,16 +37,13 @@ async function answers200(url: URL, signal: AbortSignal): Promise<boolean> {
 }
 
 /** First name of the server's model list; null while it has none. */
-export async function servedModel(baseUrl: URL, signal: AbortSignal): Promise<string | null> {
+async function servedModel(baseUrl: URL, signal: AbortSignal): Promise<string | null> {
   try {
-    const url = new URL('v1/models', withSlash(baseUrl));
-    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]) });
-    const body = (await response.json()) as { data?: { id?: unknown }[] };
-    const id = body.data?.[0]?.id;
-    return typeof id === 'string' ? id : null;
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(5000)]);
+    return namesIn(await textOf(await fetch(modelListUrl(baseUrl), { signal: limited })))?.[0] ?? null;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof TypeError || error instanceof SyntaxError || error instanceof DOMException) return null;
+    if (error instanceof TypeError || error instanceof DOMException) return null;
     throw new Error(`the model list of ${baseUrl} could not be read: ${messageOf(error)}`, { cause: error });
   }
 }
@@ -71,6 +69,3 @@ async function generates(baseUrl: URL, model: string, signal: AbortSignal): Prom
   const record = records[0];
   return record?.outcome === 'ok' && record.outputTokens > 0;
 }
-
-/** A base URL below which relative paths resolve. */
-const withSlash = (url: URL): URL => (url.pathname.endsWith('/') ? url : new URL(`${url.href}/`));

@@ -18,7 +18,7 @@ export async function findServer(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<FoundServer> {
-  const url = new URL('v1/models', baseUrl.pathname.endsWith('/') ? baseUrl : new URL(`${baseUrl.href}/`));
+  const url = modelListUrl(baseUrl);
   let answer: Response;
   let body: string;
   try {
@@ -58,10 +58,14 @@ export async function findServer(
   ]);
 }
 
+/** Where a server lists its models, also below a base URL with a path. */
+export const modelListUrl = (baseUrl: URL): URL =>
+  new URL('v1/models', baseUrl.pathname.endsWith('/') ? baseUrl : new URL(`${baseUrl.href}/`));
+
 /** Most that is read of a model list. */
 const longestList = 1 << 20;
 
-async function textOf(response: Response): Promise<string> {
+export async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   if (!response.body) return text;
@@ -73,7 +77,7 @@ async function textOf(response: Response): Promise<string> {
 }
 
 /** Names of a model list; null where it is none. */
-function namesIn(body: string): readonly string[] | null {
+export function namesIn(body: string): readonly string[] | null {
   try {
     const { data } = JSON.parse(body) as { data?: unknown };
     if (!Array.isArray(data)) return null;
