@@ -1,113 +1,72 @@
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
-import { z } from 'zod';
 import { now } from '../kit/clock.ts';
-import { InputError, messageOf, systemCode } from '../kit/errors.ts';
-import { pairMerger } from './pair-merge.ts';
+import { libraryCodec } from './library.ts';
+import { type CodecSource, codecOf, sourceOf } from './source.ts';
+import { specialTokensAdded } from './special-tokens.ts';
+import { canStartThreads, startThreads } from './threads.ts';
 import type { Tokenizer } from './tokenizer.ts';
-
-/** What is used of the library, whose own types do not resolve under NodeNext. */
-interface Library {
-  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] };
-  decode(ids: number[]): string;
-  readonly model: Model;
-}
-interface Model {
-  readonly merges?: readonly (readonly [string, string])[];
-  readonly end_of_word_suffix?: string | null;
-  readonly continuing_subword_suffix?: string | null;
-  /** Merges the characters of one word. */
-  bpe?: (word: string) => string[];
-}
-
-/** What is read here of a `tokenizer.json`; the library reads the rest. */
-const tokenizerFile = z.looseObject({
-  model: z.looseObject({
-    vocab: z.custom<object>((vocab) => typeof vocab === 'object' && vocab !== null, 'the vocabulary is missing'),
-  }),
-  added_tokens: z.array(z.looseObject({ id: z.number(), special: z.boolean().optional() })).default([]),
-});
+import { readTokenizerFile, type TokenizerFile } from './tokenizer-file.ts';
 
 /** Longest that a batch may keep the event loop from turning, seconds. */
 const turnS = 0.03;
+/** From this size on a batch is worth threads: about 50,000 tokens, a few tenths of a second of work. */
+const bigBatch = { characters: 200_000, ids: 50_000 };
+/** More would mostly wait for the thread that gives out work and takes in results. */
+const mostThreads = 8;
 
 /**
- * A tokenizer from a `tokenizer.json`, or from a folder that holds one, in pure JavaScript.
+ * A tokenizer from a `tokenizer.json`, or from a folder that holds one, in pure JavaScript; big batches are shared out
+ * over threads, one a core.
+ *
+ * Vocabularies of bytes (GPT-2's, Llama 3's, Qwen's) and those that fall back on bytes (Llama 2's, Mistral's) give the
+ * ids and text that `nativeTokenizer` gives, but for the few characters that are newer than the Unicode of either.
+ * Other kinds go through a library that is not exact in all of them, as where a `Split` joins separators to their
+ * neighbours; there the native one is right.
  *
  * Throws an InputError under `place` (the flag or key that named the path) when there is none or it cannot be read.
  */
 export async function portableTokenizer(path: string, place = '--tokenizer'): Promise<Tokenizer> {
-  const fail = (message: string): InputError =>
-    new InputError([
-      { place, message, hint: 'give a tokenizer.json of Hugging Face’s format, or the folder that holds it' },
-    ]);
+  return portableFrom(await readTokenizerFile(path, place));
+}
 
-  let file = path;
-  let json: unknown;
+/** `source` saves the reading of a file that was read before. */
+export function portableFrom(file: TokenizerFile, source?: CodecSource): Tokenizer {
   try {
-    if ((await stat(path)).isDirectory()) file = join(path, 'tokenizer.json');
-    json = JSON.parse(await readFile(file, 'utf8'));
+    return tokenizerOf(file, source);
   } catch (error) {
-    throw fail(systemCode(error) === 'ENOENT' ? `${file} does not exist` : `${file}: ${messageOf(error)}`);
-  }
-
-  const parsed = tokenizerFile.safeParse(json);
-  if (!parsed.success) throw fail(`${file} is not a tokenizer: ${z.prettifyError(parsed.error)}`);
-  try {
-    return fromJson(file, json as object, parsed.data);
-  } catch (error) {
-    throw fail(`${file} cannot be used: ${messageOf(error)}`);
+    throw file.unusable(error);
   }
 }
 
-/** `json` is the file as it stands: a copy made by a schema may lose odd keys, and `__proto__` is a token like any other. */
-function fromJson(name: string, json: object, { model, added_tokens }: z.infer<typeof tokenizerFile>): Tokenizer {
-  // Unless told otherwise, the library tidies spaces before punctuation when it decodes, and lengths would change.
-  const library: Library = new LibraryTokenizer(json, { clean_up_tokenization_spaces: false });
-  mergeFaster(library);
-  const vocabSize = Array.isArray(model.vocab) ? model.vocab.length : Object.keys(model.vocab).length;
-  const idsOf = (text: string, special: boolean): number[] =>
-    text === '' && !special ? [] : library.encode(text, { add_special_tokens: special }).ids;
+function tokenizerOf(
+  { path, text, json, postProcessor, unusable: _, ...known }: TokenizerFile,
+  source = sourceOf(text, json),
+): Tokenizer {
+  const codec = codecOf(source);
+  const specialTokenCount =
+    specialTokensAdded(postProcessor) ?? libraryCodec(json, true).encode('a').length - codec.encode('a').length;
+  const cores = Math.min(mostThreads, availableParallelism());
+  const threads = cores > 1 && canStartThreads() ? startThreads(source, cores) : undefined;
+
+  const encodeOne = (one: string): number[] => (one === '' ? [] : codec.encode(one));
+  const decodeOne = (ids: readonly number[]): string => (ids.length === 0 ? '' : codec.decode(ids));
+  const isBig = (batch: readonly { readonly length: number }[], size: number): boolean =>
+    batch.length > 1 && batch.reduce((sum, { length }) => sum + length, 0) > size;
 
   return {
-    name,
-    vocabSize,
-    specialIds: added_tokens
-      .filter(({ id, special }) => special === true && id < vocabSize)
-      .map(({ id }) => id)
-      .sort((a, b) => a - b),
-    specialTokenCount: idsOf('a', true).length - idsOf('a', false).length,
-    encode: (texts, signal) => inTurns(texts, (text) => idsOf(text, false), signal),
-    // The library refuses an empty list.
-    decode: (ids, signal) => inTurns(ids, (list) => (list.length === 0 ? '' : library.decode([...list])), signal),
-  };
-}
-
-/** Characters of a word from which on the library's own merging, whose time grows less, is left to it. */
-const longWord = 1500;
-/** Merged words that are remembered; the second reading of a text finds most of its words here. */
-const rememberedWords = 100_000;
-
-/**
- * Lets the library merge pairs by `pairMerger` where it would spend most of its time otherwise: it writes each pair as
- * JSON to look up its rank, and random text has long words.
- */
-function mergeFaster({ model }: Library): void {
-  if (!model.merges || !model.bpe || model.end_of_word_suffix || model.continuing_subword_suffix) return;
-  const merge = pairMerger(model.merges);
-  const mergeLong = model.bpe.bind(model);
-  const known = new Map<string, string[]>();
-  model.bpe = (word) => {
-    if (word.length > longWord) return mergeLong(word);
-    let parts = known.get(word);
-    if (parts === undefined) {
-      parts = merge(word);
-      if (known.size >= rememberedWords) known.clear();
-      known.set(word, parts);
-    }
-    return parts;
+    name: path,
+    ...known,
+    specialTokenCount,
+    async encode(texts, signal) {
+      const shared = isBig(texts, bigBatch.characters) ? await threads?.encode(texts, signal) : null;
+      return shared ?? inTurns(texts, encodeOne, signal);
+    },
+    async decode(lists, signal) {
+      const shared = isBig(lists, bigBatch.ids) ? await threads?.decode(lists, signal) : null;
+      return shared ?? inTurns(lists, decodeOne, signal);
+    },
+    ...(threads && { close: threads.close }),
   };
 }
 

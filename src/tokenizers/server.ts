@@ -1,4 +1,5 @@
 import { ServetuneError } from '../kit/errors.ts';
+import { pipelined } from './pipelined.ts';
 import { baseVocabularySize } from './server-vocabulary.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
@@ -69,13 +70,20 @@ async function probe(root: string, model: string, dialect: Dialect, signal: Abor
 
   return {
     name: `the server at ${root}`,
+    fingerprint: null,
+    chatTemplate: null,
     vocabSize,
     specialIds: [],
     specialTokenCount: special.length - plain.length,
     encode: (texts, within) =>
-      pipelined(texts, (text) => (text === '' ? Promise.resolve([]) : encodeOne(text, false, within)), within),
+      pipelined(
+        texts,
+        inFlight,
+        (text) => (text === '' ? Promise.resolve([]) : encodeOne(text, false, within)),
+        within,
+      ),
     decode: (ids, within) =>
-      pipelined(ids, (list) => (list.length === 0 ? Promise.resolve('') : decodeOne(list, within)), within),
+      pipelined(ids, inFlight, (list) => (list.length === 0 ? Promise.resolve('') : decodeOne(list, within)), within),
   };
 }
 
@@ -119,17 +127,3 @@ async function post(url: string, body: object, signal?: AbortSignal): Promise<Re
 
 const failed = (message: string, cause?: unknown): ServetuneError =>
   new ServetuneError('tokenizer_failed', message, { hint: 'name a tokenizer.json with --tokenizer', cause });
-
-/** Maps a batch with a few calls under way at once, results in order; the first failure ends it. */
-async function pipelined<T, R>(items: readonly T[], map: (item: T) => Promise<R>, signal?: AbortSignal): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  const rest = items.entries();
-  const work = async (): Promise<void> => {
-    for (const [i, item] of rest) {
-      signal?.throwIfAborted();
-      results[i] = await map(item);
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, work));
-  return results;
-}

@@ -42,3 +42,13 @@ it.each([
 it('never falls back from one that was named', async () => {
   await expect(chooseTokenizer({ path: '/none', baseUrl: served.url, model })).rejects.toThrow(InputError);
 });
+
+it.each(['native', 'portable', 'auto'] as const)('takes the %s engine where it is asked for', async (engine) => {
+  for (const wanted of [{ path: bundledFile, model }, { model }, { model: 'tiny-qwen3' }, { model: 'org/model' }]) {
+    const { tokenizer } = await chooseTokenizer({ ...wanted, engine });
+    expect(await tokenizer.encode(['The time of the world'])).toEqual([[785, 882, 315, 279, 1879]]);
+    // Only the one in JavaScript has threads of its own to end.
+    if (engine === 'native') expect(tokenizer.close).toBeUndefined();
+    await tokenizer.close?.();
+  }
+});
