@@ -1,33 +1,63 @@
+import { gammaDraws, numpyTwister } from '../kit/mersenne-twister.ts';
+
+/** When requests are due. */
+export interface Arrivals {
+  /** Requests a second; Infinity makes all due at once. */
+  readonly requestRate: number;
+  /** Shape of the gamma distribution of the gaps at a finite rate: 1 is a Poisson process, Infinity even gaps. */
+  readonly burstiness: number;
+  /** The rate goes from the first of these to the second during the load; `requestRate` is Infinity then. */
+  readonly rampUp?: {
+    readonly strategy: 'linear' | 'exponential';
+    readonly startRps: number;
+    readonly endRps: number;
+  };
+  /** 0 to 2^32 - 1. */
+  readonly seed: number;
+}
+
+/** Everything at once, as fast as the limit on concurrency lets it. */
+export const atOnce: Arrivals = { requestRate: Number.POSITIVE_INFINITY, burstiness: 1, seed: 0 };
+
+/** All requests are due at the start. */
+export const isBurst = ({ requestRate, rampUp }: Arrivals): boolean => !Number.isFinite(requestRate) && !rampUp;
+
 /**
  * When each of `count` requests is due, seconds after the start of the load, in ascending order. The schedule is
  * absolute: a request that goes out late does not move the next one.
  *
- * An infinite rate makes all due at 0. A finite one draws exponential gaps (a Poisson process), one before each request,
- * and stretches them so that the last request is due at count / rate exactly: `vllm bench serve` does the same, so that
- * every run offers the rate that was asked for. `random` gives numbers in [0, 1).
+ * The draws are those of `vllm bench serve` for the same seed: one gamma-distributed gap before each request, from
+ * numpy's legacy generator. At a constant rate the gaps are stretched so that the last request is due at
+ * count / rate exactly; while ramping up they are not.
  */
-export function arrivalTimes(count: number, requestRate: number, random: () => number): Float64Array {
+export function arrivalTimes(count: number, arrivals: Arrivals): Float64Array {
   const times = new Float64Array(count);
-  if (!Number.isFinite(requestRate)) return times;
+  if (isBurst(arrivals)) return times;
+  const { burstiness, seed } = arrivals;
+  // Even gaps are 1 / rate, what gamma-distributed ones tend to as the shape grows.
+  const even = !Number.isFinite(burstiness);
+  const shape = even ? 1 : burstiness;
+  const gap = even ? () => 1 : gammaDraws(numpyTwister(seed), burstiness);
+  const rate = rateOf(count, arrivals);
   let sum = 0;
   for (let i = 0; i < count; i++) {
-    sum -= Math.log(1 - random());
+    // numpy multiplies the draw by the scale, so the order of the operations is its own.
+    sum += gap() * (1 / (rate(i) * shape));
     times[i] = sum;
   }
-  if (sum > 0) {
-    const scale = count / requestRate / sum;
-    for (let i = 0; i < count; i++) times[i] = (times[i] as number) * scale;
+  if (!arrivals.rampUp && sum > 0) {
+    const stretch = count / arrivals.requestRate / sum;
+    for (let i = 0; i < count; i++) times[i] = (times[i] as number) * stretch;
   }
   return times;
 }
 
-/** Numbers in [0, 1) by a 32-bit multiply-and-xorshift generator ("mulberry32"): the same seed, the same numbers. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+/** The rate at which request `i` arrives, 1/s. */
+export function rateOf(count: number, { requestRate, rampUp }: Arrivals): (i: number) => number {
+  if (!rampUp) return () => requestRate;
+  const { strategy, startRps, endRps } = rampUp;
+  const progress = (i: number): number => i / Math.max(count - 1, 1);
+  return strategy === 'linear'
+    ? (i) => startRps + (endRps - startRps) * progress(i)
+    : (i) => startRps * (endRps / startRps) ** progress(i);
 }

@@ -7,6 +7,10 @@ export interface RequestSpec {
   readonly promptTokens: number;
   /** Output tokens asked for (`max_tokens`, pinned by `ignore_eos`). */
   readonly outputTokens: number;
+  /** When a dataset that has its own clock (a timed trace) wants it sent, seconds after the start of the load. */
+  readonly dueS?: number;
+  /** Sent in place of the load's model: a LoRA adapter. */
+  readonly model?: string;
 }
 
 /** How a request ended. `ok` needs at least one token and a terminal signal; everything else is a failure with a name. */
@@ -52,7 +56,13 @@ export interface RequestRecord {
   readonly firstAnswerTokenS?: number;
   /** Every token-bearing event: when it was read. */
   readonly tokenTimesS: readonly number[];
-  /** Last token-bearing event. */
+  /** Tokens of each of those events, where the server tells them event by event. Absent: not told. */
+  readonly tokenCounts?: readonly number[];
+  /** Events with a choice but without a token (role, finish reason). Nothing but vLLM's metrics looks at them. */
+  readonly emptyChoiceTimesS?: readonly number[];
+  /** Last event of any kind before `[DONE]`, the one with the usage included. */
+  readonly lastEventS?: number;
+  /** Last token-bearing event; of an endpoint that generates nothing (embeddings), its whole answer. */
   readonly lastTokenS?: number;
   /** End of the stream: its terminal signal, or the failure. */
   readonly endS: number;
@@ -63,6 +73,8 @@ export interface RequestRecord {
   readonly outputTokens: number;
   readonly outputTokensBy: TokenCounter;
   readonly finishReason?: string;
+  /** Text on every channel, where it is kept: for `--save-detailed`, and where the server did not count its tokens. */
+  readonly text?: string;
   /** Data lines that could not be parsed; the request goes on. */
   readonly malformedEvents: number;
 }

@@ -14,6 +14,44 @@ export interface Distribution {
   readonly percentiles: Readonly<Record<string, number | null>>;
 }
 
+/** The latencies that `--goodput` may limit. */
+export const goodputMetrics = ['ttft', 'tpot', 'e2el'] as const;
+export type GoodputMetric = (typeof goodputMetrics)[number];
+/** The longest that each may be, in milliseconds. */
+export type GoodputLimits = Readonly<Partial<Record<GoodputMetric, number>>>;
+
+/** What was served within the limits; `metrics/goodput.ts` says which requests are good. */
+export interface Goodput {
+  readonly limitsMs: GoodputLimits;
+  /** Good requests. */
+  readonly good: number;
+  /** Of the requests that were asked for, failed and unsent ones included, 0 to 1; null of none. */
+  readonly share: number | null;
+  /** Good requests a second. */
+  readonly requestThroughput: number | null;
+  /** Output tokens of the good requests a second. */
+  readonly outputThroughput: number | null;
+}
+
+/** What the load showed while it was at its plateau; `metrics/steady.ts` says which stretch that is. */
+export interface SteadyWindow {
+  /** Seconds since the start of the load. */
+  readonly startS: number;
+  readonly endS: number;
+  /** ok requests that ended inside, whenever they were sent. */
+  readonly completed: number;
+  /** Tokens that arrived inside, of whichever ok request; not whole where an event on the edge carried several. */
+  readonly outputTokens: number;
+  /** `completed` a second. */
+  readonly requestThroughput: number;
+  /** `outputTokens` a second; null where nothing is generated. */
+  readonly outputThroughput: number | null;
+  /** Requests under way, averaged over the time. */
+  readonly meanConcurrency: number;
+  /** TTFT and TPOT of the ok requests that were both sent and finished inside. */
+  readonly latencies: Readonly<Record<string, Distribution>>;
+}
+
 /** What one load showed. Computed from request records by pure functions in `metrics/`, which state the formulas. */
 export interface Summary {
   /** Requests that the workload called for: ok + failed + notSent. */
@@ -39,10 +77,21 @@ export interface Summary {
   readonly outputThroughput: number | null;
   /** Input and output tokens a second: the reference study's "total TPS". */
   readonly totalTokenThroughput: number | null;
-  /** Most output tokens that arrived in one whole second of the load. */
+  /** Most output tokens that arrived in one second of the load. */
   readonly peakOutputThroughput: number | null;
   /** Most requests that were under way at one moment. */
   readonly peakConcurrency: number | null;
+  /** Requests that were under way, averaged over the duration. Absent from summaries of older versions, as all optional fields may be. */
+  readonly meanConcurrency?: number | null;
+  /** Output tokens over token-bearing events, of the ok requests; 1 is the usual stream. */
+  readonly tokensPerEvent?: number | null;
+  /** Nothing is generated (embeddings): there are no output tokens, and no latency but E2EL. */
+  readonly pooling?: boolean;
+  /** Present when limits were given. */
+  readonly goodput?: Goodput;
+  /** Null when the load never settled; then `steadyReason` says why. */
+  readonly steady?: SteadyWindow | null;
+  readonly steadyReason?: string;
   /** By the name of a metric in `metrics/table.ts`: `ttft`, `tpot`, `itl`, `e2el`, ... */
   readonly latencies: Readonly<Record<string, Distribution>>;
   /** Remarks that a reader of the numbers must see, each a sentence. */

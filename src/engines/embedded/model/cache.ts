@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { InputError, type Problem } from '../../../kit/errors.ts';
 import { conversionProblems, convert, planConversion, quantizationOf } from './conversion.ts';
@@ -9,14 +8,10 @@ import { type GgufFile, missingData, readGguf } from './gguf.ts';
 import { isTargetFormat, type TargetFormat, targetFormats } from './number-format.ts';
 import { tinyModelFile, tinyModelName } from './tiny-model.ts';
 
+export { defaultCacheDir } from '../../../kit/cache-dir.ts';
+
 /** Part of every key: count it up when a conversion is to give other bytes than before. */
 const conversionRevision = 1;
-
-/** `$SERVETUNE_CACHE`, else `$XDG_CACHE_HOME/servetune`, else `~/.cache/servetune`; an empty variable counts as unset. */
-export function defaultCacheDir(env: Readonly<Record<string, string | undefined>>): string {
-  if (env.SERVETUNE_CACHE) return env.SERVETUNE_CACHE;
-  return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'servetune');
-}
 
 const inCache = (cacheDir: string, fileName: string): string => join(cacheDir, 'models', fileName);
 
