@@ -1,23 +1,45 @@
 import type { Endpoint } from './endpoint.ts';
-import { type ChoiceReader, type Fields, isText, readOpenAiEvent } from './openai-events.ts';
+import { isText } from './fields.ts';
+import { type ChoiceReader, openAiReader } from './openai-events.ts';
+import { given, vllmTemperature } from './sampling.ts';
 
 const reader: ChoiceReader = {
-  answer: (choice: Fields) => (isText(choice.text) ? choice.text : ''),
-  other: (choice: Fields) => isText(choice.reasoning_content) || isText(choice.reasoning),
+  answer: ({ text }) => (isText(text) ? text : ''),
+  other: ({ reasoning_content, reasoning }) =>
+    isText(reasoning_content) ? reasoning_content : isText(reasoning) ? reasoning : '',
 };
 
-/** Completions, as `vllm bench serve --backend openai` asks for them: the raw prompt, without a chat template. */
+/**
+ * Completions, as `vllm bench serve --backend openai` asks for them: the raw prompt, without a chat template. The bodies
+ * of vLLM's releases have the fields that its client always sends, `logprobs` also when it is null.
+ */
 export const openai: Endpoint = {
   name: 'openai',
   path: '/v1/completions',
-  body: (spec, options) => ({
-    model: options.model,
-    prompt: spec.prompt,
-    temperature: options.temperature,
-    max_tokens: spec.outputTokens,
-    stream: true,
-    stream_options: { include_usage: true },
-    ...(options.ignoreEos ? { ignore_eos: true } : {}),
-  }),
-  read: (event) => readOpenAiEvent(event, reader),
+  generates: true,
+  endsWith: 'event',
+  templates: false,
+  body(spec, { model, sampling, ignoreEos, logprobs, compat }) {
+    const stream = {
+      stream: true,
+      stream_options: { include_usage: true },
+      ...(ignoreEos ? { ignore_eos: true } : {}),
+    };
+    const { prompt, outputTokens: max_tokens } = spec;
+    if (compat === 'servetune') {
+      const probabilities = logprobs === undefined ? {} : { logprobs };
+      return { model, prompt, ...given(sampling), max_tokens, ...probabilities, ...stream };
+    }
+    return {
+      model,
+      prompt,
+      ...vllmTemperature(compat),
+      repetition_penalty: 1,
+      max_tokens,
+      logprobs: logprobs ?? null,
+      ...stream,
+      ...given(sampling),
+    };
+  },
+  reader: () => openAiReader(reader),
 };

@@ -1,11 +1,11 @@
-import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { Endpoint, EventReader } from '../endpoints/endpoint.ts';
 import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
 import type { Outcome, RequestRecord, RequestSpec } from '../records/request.ts';
 import type { ResponseHead } from './transport.ts';
 
 /** Counts over all answers of a load. */
 export interface Tally {
-  /** Output tokens so far: one a token-bearing event, put right when the server says how many there were. */
+  /** Output tokens so far: one an event that does not say how many it carries, put right when the answer has ended. */
   outputTokens: number;
 }
 
@@ -16,8 +16,8 @@ const MOST_KEPT = 4 << 20;
  * One answer being read: from the bytes of its body to what a record says. Knows no sockets and no clock; times are
  * seconds since the start of the load, and everything that one call brings has the time of that call.
  *
- * It settles exactly once: at `[DONE]`, at an error that the server reports, at the end of the body, or when it breaks or
- * is given up. Nothing that comes later changes it.
+ * It settles exactly once: at `[DONE]` or what the dialect has instead, at an error that the server reports, at the end of
+ * the body, or when it breaks or is given up. Nothing that comes later changes it.
  */
 export class Answer {
   outcome: Outcome | undefined;
@@ -25,13 +25,23 @@ export class Answer {
   readonly tokenTimesS: number[] = [];
   malformedEvents = 0;
   readonly #endpoint: Endpoint;
+  readonly #readEvent: EventReader;
+  readonly #keepText: boolean;
   readonly #tally: Tally;
   readonly #splitter: SseSplitter;
   #error: string | undefined;
   #httpStatus: number | undefined;
   #statusText = '';
   #location: string | undefined;
+  /** Tokens of each event of `tokenTimesS`; undefined since one of them did not tell. */
+  #tokenCounts: number[] | undefined = [];
+  /** What `#tally` was told so far. */
+  #tallied = 0;
+  readonly #emptyChoiceTimesS: number[] = [];
+  #text = '';
+  #hasChoice = false;
   #firstEventS: number | undefined;
+  #lastEventS: number | undefined;
   #firstAnswerTokenS: number | undefined;
   #serverPromptTokens: number | undefined;
   #serverOutputTokens: number | undefined;
@@ -43,9 +53,12 @@ export class Answer {
   /** The time of the bytes that are being read. */
   #atS = 0;
 
-  constructor(endpoint: Endpoint, tally: Tally) {
+  constructor(endpoint: Endpoint, tally: Tally, { keepText = false } = {}) {
     this.#endpoint = endpoint;
+    this.#readEvent = endpoint.reader();
     this.#tally = tally;
+    this.#keepText = keepText;
+    if (!endpoint.generates) this.#isStream = false;
     this.#splitter = new SseSplitter((text, kind) => this.#event(text, kind));
   }
 
@@ -78,8 +91,8 @@ export class Answer {
     else {
       this.#splitter.end();
       if (this.outcome !== undefined) return;
-      if (this.#finishReason === undefined) this.#settle('truncated', this.#truncation());
-      else this.#complete();
+      if (this.#isFinished) this.#complete();
+      else this.#settle('truncated', this.#truncation());
     }
   }
 
@@ -102,8 +115,11 @@ export class Answer {
   record(spec: RequestSpec, intendedSendS: number, sendS: number): RequestRecord {
     const times = this.tokenTimesS;
     const [firstTokenS] = times;
-    const lastTokenS = times.at(-1);
-    const byServer = this.#countedByServer;
+    const generates = this.#endpoint.generates;
+    const lastTokenS = generates ? times.at(-1) : this.outcome === 'ok' ? this.endS : undefined;
+    const counted = this.#counted;
+    const tokenCounts = times.length > 0 ? this.#tokenCounts : undefined;
+    const showsText = this.#keepText || (counted === undefined && times.length > 0);
     return {
       index: spec.index,
       outcome: this.outcome ?? 'cancelled',
@@ -115,22 +131,36 @@ export class Answer {
       ...(firstTokenS === undefined ? {} : { firstTokenS }),
       ...(this.#firstAnswerTokenS === undefined ? {} : { firstAnswerTokenS: this.#firstAnswerTokenS }),
       tokenTimesS: times,
+      ...(tokenCounts === undefined ? {} : { tokenCounts }),
+      ...(this.#emptyChoiceTimesS.length === 0 ? {} : { emptyChoiceTimesS: this.#emptyChoiceTimesS }),
+      ...(this.#lastEventS === undefined ? {} : { lastEventS: this.#lastEventS }),
       ...(lastTokenS === undefined ? {} : { lastTokenS }),
       endS: this.endS,
       promptTokens: spec.promptTokens,
       ...(this.#serverPromptTokens === undefined ? {} : { serverPromptTokens: this.#serverPromptTokens }),
       outputTokensAsked: spec.outputTokens,
-      outputTokens: byServer ?? times.length,
-      outputTokensBy: byServer === undefined ? 'chunks' : 'server',
+      outputTokens: counted ?? times.length,
+      outputTokensBy: counted === undefined ? 'chunks' : 'server',
       ...(this.#finishReason === undefined ? {} : { finishReason: this.#finishReason }),
+      ...(showsText ? { text: this.#text } : {}),
       malformedEvents: this.malformedEvents,
     };
   }
 
-  /** The server's count of output tokens. A 0 beside text that was seen is a field that nobody filled in. */
-  get #countedByServer(): number | undefined {
-    const tokens = this.#serverOutputTokens;
-    return tokens === 0 && this.tokenTimesS.length > 0 ? undefined : tokens;
+  /**
+   * The output tokens as the server counted them: its total, else the sum of what its events said. A total of 0 beside
+   * text that was seen is a field that nobody filled in.
+   */
+  get #counted(): number | undefined {
+    const events = this.tokenTimesS.length;
+    const total = this.#serverOutputTokens;
+    if (total !== undefined && (total > 0 || events === 0)) return total;
+    return events > 0 ? this.#tokenCounts?.reduce((sum, tokens) => sum + tokens, 0) : undefined;
+  }
+
+  /** Whether what came so far is a whole answer, should the body end now. */
+  get #isFinished(): boolean {
+    return this.#finishReason !== undefined || (this.#endpoint.endsWith === 'body' && this.#hasChoice);
   }
 
   #event(text: string, kind: SseKind): void {
@@ -157,26 +187,41 @@ export class Answer {
         return;
       }
     }
+    this.#lastEventS = this.#atS;
     this.#read(kind === 'error' && !hasError(event) ? { error: event } : event);
   }
 
   #read(event: unknown): void {
-    const said = this.#endpoint.read(event);
+    const said = this.#readEvent(event);
     if (said.token) {
       this.tokenTimesS.push(this.#atS);
-      this.#tally.outputTokens++;
+      if (said.tokens === undefined) this.#tokenCounts = undefined;
+      else this.#tokenCounts?.push(said.tokens);
+      this.#count(said.tokens ?? 1);
       if (said.answer) this.#firstAnswerTokenS ??= this.#atS;
-    }
+    } else if (said.choice) this.#emptyChoiceTimesS.push(this.#atS);
+    if (said.choice) this.#hasChoice = true;
+    // Joined only when somebody reads it: until then it is a list of its parts.
+    if (said.text !== undefined) this.#text += said.text;
+    else if (said.textSoFar !== undefined) this.#text = said.textSoFar;
     if (said.promptTokens !== undefined) this.#serverPromptTokens = said.promptTokens;
     if (said.outputTokens !== undefined) this.#serverOutputTokens = said.outputTokens;
     if (said.finishReason !== undefined) this.#finishReason = said.finishReason;
     if (said.error !== undefined) this.#settle('in_band_error', said.error);
+    else if (said.done) this.#complete();
+  }
+
+  #count(tokens: number): void {
+    this.#tallied += tokens;
+    this.#tally.outputTokens += tokens;
   }
 
   /** A terminal signal came. */
   #complete(): void {
-    if (this.tokenTimesS.length > 0 || (this.#serverOutputTokens ?? 0) > 0) this.#settle('ok');
-    else this.#settle('empty', 'the answer ended properly, but without a single token');
+    const isEmpty = this.tokenTimesS.length === 0 && !((this.#serverOutputTokens ?? 0) > 0);
+    if (isEmpty && this.#endpoint.generates) {
+      this.#settle('empty', 'the answer ended properly, but without a single token');
+    } else this.#settle('ok');
   }
 
   /** A 200 that is no stream: a server that ignored `stream`, or an error. Its one event arrived just now. */
@@ -190,10 +235,12 @@ export class Answer {
       return;
     }
     this.#firstEventS = this.#atS;
+    this.#lastEventS = this.#atS;
     this.#read(event);
     if (this.outcome !== undefined) return;
-    if (this.#finishReason !== undefined) this.#complete();
-    else this.#settle('in_band_error', `the answer holds no completion: ${clip(this.#bodyText())}`);
+    const wanted = this.#endpoint.generates ? 'completion' : 'embedding';
+    if (this.#isFinished) this.#complete();
+    else this.#settle('in_band_error', `the answer holds no ${wanted}: ${clip(this.#bodyText())}`);
   }
 
   #settle(outcome: Outcome, error?: string): void {
@@ -201,7 +248,7 @@ export class Answer {
     this.#error = error;
     this.endS = this.#atS;
     this.#body = [];
-    this.#tally.outputTokens += (this.#countedByServer ?? this.tokenTimesS.length) - this.tokenTimesS.length;
+    this.#count((this.#counted ?? this.tokenTimesS.length) - this.#tallied);
   }
 
   #httpError(): string {
@@ -211,7 +258,7 @@ export class Answer {
     if (text === '') return said;
     let message: string | undefined;
     try {
-      message = this.#endpoint.read(JSON.parse(text)).error;
+      message = this.#endpoint.reader()(JSON.parse(text)).error;
     } catch {
       // Not JSON: shown as it is.
     }
@@ -221,7 +268,7 @@ export class Answer {
   #truncation(): string {
     const events = this.#firstEventS === undefined ? `; it begins with: ${clip(this.#bodyText(), 200)}` : '';
     const tokens = counted(this.tokenTimesS.length, 'token event');
-    return `the body ended after ${tokens} without [DONE] or a finish_reason${this.#bodyLength > 0 ? events : ''}`;
+    return `the body ended after ${tokens} without a sign that the answer is complete${this.#bodyLength > 0 ? events : ''}`;
   }
 
   #keep(chunk: Buffer, most: number): void {

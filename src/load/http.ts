@@ -106,7 +106,7 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
   };
   const path = `${url.pathname}${url.search}`;
 
-  const send = (body: Buffer, sink: ExchangeSink): Exchange => {
+  const send = (body: Buffer, sink: ExchangeSink, id?: string): Exchange => {
     const sentS = now();
     let over = false;
     let released = false;
@@ -166,7 +166,7 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
       current = request({
         method: 'POST',
         path,
-        headers: { ...headers, 'content-length': body.length },
+        headers: { ...headers, ...(id === undefined ? {} : { 'x-request-id': id }), 'content-length': body.length },
         ...(fresh ? { createConnection: () => open(address) } : { agent }),
       });
       current.once('socket', (socket: Socket) => {

@@ -3,7 +3,7 @@ import { messageOf } from '../kit/errors.ts';
 import { type LoopDelay, watchLoopDelay } from '../kit/loop-delay.ts';
 import type { RequestRecord, RequestSpec } from '../records/request.ts';
 import { Answer, type Tally } from './answer.ts';
-import { arrivalTimes, seededRandom } from './arrivals.ts';
+import { arrivalTimes } from './arrivals.ts';
 import { Flight, type FlightWatch } from './flight.ts';
 import { clientHealth } from './health.ts';
 import type { Journal } from './journal.ts';
@@ -31,6 +31,7 @@ export class Load implements FlightWatch {
   readonly #journal: Journal | undefined;
   readonly #slots: Slots;
   readonly #due: Float64Array;
+  readonly #dueAtOnce: boolean;
   readonly #prepared: (Buffer | undefined)[] = [];
   readonly #flights = new Set<Flight>();
   readonly #records: RequestRecord[] = [];
@@ -61,7 +62,8 @@ export class Load implements FlightWatch {
     this.#journal = journal;
     this.#slots = new Slots(plan.maxConcurrency);
     const pool = plan.minDurationS > 0 ? plan.requests.length : plan.minRequests;
-    this.#due = arrivalTimes(pool, plan.requestRate, seededRandom(plan.seed));
+    this.#due = dueTimes(pool, plan);
+    this.#dueAtOnce = this.#due.every((dueS) => dueS === 0);
     let bytes = 0;
     for (let i = 0; i < Math.min(pool, plan.maxConcurrency ?? pool) && bytes < MOST_PREPARED_BYTES; i++) {
       const body = this.#body(plan.requests[i] as RequestSpec);
@@ -138,8 +140,9 @@ export class Load implements FlightWatch {
 
   #body(spec: RequestSpec): Buffer {
     const { model, endpoint } = this.#target;
-    const { temperature, ignoreEos } = this.#plan;
-    return Buffer.from(JSON.stringify(endpoint.body(spec, { model, temperature, ignoreEos })));
+    const { ask, extraBody } = this.#plan;
+    const body = endpoint.body(spec, { ...ask, model: spec.model ?? model });
+    return Buffer.from(JSON.stringify(extraBody === undefined ? body : { ...body, ...extraBody }));
   }
 
   /** Sends everything that is due and has a place; called whenever time has passed or a place became free. */
@@ -172,12 +175,13 @@ export class Load implements FlightWatch {
     const body = this.#prepared[index] ?? this.#body(spec);
     this.#prepared[index] = undefined;
     const intendedSendS = Math.max(dueS, this.#slots.take());
-    const answer = new Answer(this.#target.endpoint, this.#tally);
+    const answer = new Answer(this.#target.endpoint, this.#tally, { keepText: this.#plan.keepText ?? false });
     const flight = new Flight(spec, answer, intendedSendS, this.#elapsed(), this);
     if (this.#flights.size === 0) this.#silentS = 0;
     this.#flights.add(flight);
-    flight.exchange = this.#transport.send(body, flight);
-    const { requestTimeoutS } = this.#plan;
+    const { requestTimeoutS, requestIdPrefix } = this.#plan;
+    const id = requestIdPrefix === undefined ? undefined : `${requestIdPrefix}${spec.index}`;
+    flight.exchange = this.#transport.send(body, flight, id);
     if (requestTimeoutS === undefined) return;
     flight.timer = setTimeout(
       () => flight.giveUp('timeout', `no end after ${requestTimeoutS} s`, this.#elapsed()),
@@ -225,7 +229,7 @@ export class Load implements FlightWatch {
   }
 
   #result(loop: LoopDelay): LoadResult {
-    const { minRequests, minDurationS, maxConcurrency, requestRate } = this.#plan;
+    const { minRequests, minDurationS, maxConcurrency } = this.#plan;
     this.#tell();
     const durationS = this.#records.reduce((last, { endS }) => Math.max(last, endS), 0);
     const asked = Math.max(minRequests, this.#next);
@@ -240,7 +244,7 @@ export class Load implements FlightWatch {
         durationS,
         concurrencyAsked: maxConcurrency,
         concurrencyReached: this.#slots.most,
-        rateIsInfinite: !Number.isFinite(requestRate),
+        rateIsInfinite: this.#dueAtOnce,
         socketsOpened: this.#transport.socketsOpened,
         ...(this.#clientFault === undefined ? {} : { clientFault: this.#clientFault }),
       }),
@@ -255,6 +259,13 @@ export class Load implements FlightWatch {
       staleRetries: this.#transport.staleRetries,
     };
   }
+}
+
+/** A dataset's own clock goes before the arrivals that were asked for. */
+function dueTimes(count: number, { requests, arrivals }: LoadPlan): Float64Array {
+  const times = arrivalTimes(count, arrivals);
+  for (let i = 0; i < count; i++) times[i] = requests[i]?.dueS ?? (times[i] as number);
+  return times;
 }
 
 /** The longest that a timer of Node can wait. */

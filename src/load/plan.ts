@@ -1,5 +1,7 @@
+import type { RequestOptions } from '../endpoints/endpoint.ts';
 import { InputError, type Problem } from '../kit/errors.ts';
 import type { RequestSpec } from '../records/request.ts';
+import { type Arrivals, isBurst } from './arrivals.ts';
 
 /** What is sent, and when. */
 export interface LoadPlan {
@@ -11,12 +13,16 @@ export interface LoadPlan {
   readonly minDurationS: number;
   /** Most requests in flight at once; null is no limit. */
   readonly maxConcurrency: number | null;
-  /** Requests a second; Infinity makes all due at once. */
-  readonly requestRate: number;
-  /** Of the arrivals at a finite rate. */
-  readonly seed: number;
-  readonly temperature: number;
-  readonly ignoreEos: boolean;
+  /** When each is due; requests with a `dueS` of their own are due then. */
+  readonly arrivals: Arrivals;
+  /** What every request asks for besides its prompt. */
+  readonly ask: Omit<RequestOptions, 'model'>;
+  /** Laid over every request body. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Each request gets the header `x-request-id` with this and its index. */
+  readonly requestIdPrefix?: string;
+  /** Keep the text of every answer in its record. */
+  readonly keepText?: boolean;
   /** A request that takes longer has failed, seconds. */
   readonly requestTimeoutS?: number;
   /** No byte from any stream for this long while some are open: the server hangs, and the load ends. Seconds. */
@@ -43,7 +49,7 @@ export function checkPlan(plan: LoadPlan): void {
     });
   }
   check('min_duration_s', plan.minDurationS >= 0, `must not be negative, and is ${plan.minDurationS}`);
-  const unbounded = plan.maxConcurrency === null && !Number.isFinite(plan.requestRate);
+  const unbounded = plan.maxConcurrency === null && isBurst(plan.arrivals);
   check(
     'min_duration_s',
     !(plan.minDurationS > 0 && unbounded),
@@ -54,7 +60,8 @@ export function checkPlan(plan: LoadPlan): void {
     plan.maxConcurrency === null || (Number.isInteger(plan.maxConcurrency) && plan.maxConcurrency > 0),
     `must be a whole number of at least 1, and is ${plan.maxConcurrency}`,
   );
-  positive('--request-rate', plan.requestRate);
+  positive('--request-rate', plan.arrivals.requestRate);
+  positive('--burstiness', plan.arrivals.burstiness);
   positive('request_timeout_s', plan.requestTimeoutS);
   positive('stall_timeout_s', plan.stallTimeoutS);
   positive('load_timeout_s', plan.loadTimeoutS);

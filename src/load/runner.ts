@@ -1,3 +1,4 @@
+import { isBurst } from './arrivals.ts';
 import { openHttp } from './http.ts';
 import { openJournal } from './journal.ts';
 import { Load } from './load.ts';
@@ -25,8 +26,8 @@ export async function runLoad(target: LoadTarget, plan: LoadPlan, hooks: LoadHoo
   checkPlan(plan);
   const pool = plan.minDurationS > 0 ? plan.requests.length : plan.minRequests;
   const atOnce = Math.min(plan.maxConcurrency ?? Number.POSITIVE_INFINITY, pool);
-  const isBurst = !Number.isFinite(plan.requestRate);
-  if (isBurst || plan.maxConcurrency !== null) checkOpenFiles(atOnce);
+  const burst = isBurst(plan.arrivals) && plan.requests[0]?.dueS === undefined;
+  if (burst || plan.maxConcurrency !== null) checkOpenFiles(atOnce);
 
   await warmUpClient(target.endpoint, hooks.signal);
 
@@ -40,7 +41,7 @@ export async function runLoad(target: LoadTarget, plan: LoadPlan, hooks: LoadHoo
     transport = await openHttp({
       url: requestUrl(target),
       headers: target.headers ?? {},
-      preconnect: isBurst ? atOnce : 0,
+      preconnect: burst ? atOnce : 0,
       ...(target.ca === undefined ? {} : { ca: target.ca }),
       signal: hooks.signal,
     });

@@ -31,7 +31,8 @@ export interface Exchange {
 
 /** What carries the requests of one load to one URL. */
 export interface Transport {
-  send(body: Buffer, sink: ExchangeSink): Exchange;
+  /** `id` goes out as the header `x-request-id`. */
+  send(body: Buffer, sink: ExchangeSink, id?: string): Exchange;
   /** Connections opened so far, the ones before the load included. */
   readonly socketsOpened: number;
   /** Requests that were sent a second time because the idle connection they went out on had been closed meanwhile. */

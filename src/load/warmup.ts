@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { atOnce } from './arrivals.ts';
 import { openHttp } from './http.ts';
 import { Load } from './load.ts';
 import type { LoadPlan } from './plan.ts';
@@ -14,6 +15,10 @@ const event = `data: ${JSON.stringify({
   created: 0,
   model: 'warm-up',
   choices: [{ index: 0, text: ' the', delta: { content: ' the' }, logprobs: null, finish_reason: null }],
+  text: ' the',
+  text_output: ' the',
+  token: { text: ' the' },
+  content: ' the',
 })}\n\n`;
 
 let warm = false;
@@ -69,9 +74,7 @@ const plan: LoadPlan = {
   minRequests: REQUESTS,
   minDurationS: 0,
   maxConcurrency: 16,
-  requestRate: Number.POSITIVE_INFINITY,
-  seed: 0,
-  temperature: 0,
-  ignoreEos: false,
+  arrivals: atOnce,
+  ask: { sampling: {}, ignoreEos: false, compat: 'servetune' },
   loadTimeoutS: 2,
 };

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../../src/endpoints/openai-chat.ts';
 import { sleep } from '../../src/kit/clock.ts';
 import { requestUrl } from '../../src/load/target.ts';
-import { plan, run, runAt } from './loads.ts';
+import { atRate, plan, run, runAt } from './loads.ts';
 import { done, finish, startReplay, token, tokens } from './replay.ts';
 
 const outcomesOf = (records: readonly { outcome: string }[]): string[] => records.map(({ outcome }) => outcome);
@@ -37,7 +37,7 @@ it('sends headers and body, also over ones that are sent anyway', async () => {
   baseUrl.password = 'p%20w';
   const { records } = await runAt(
     { baseUrl, headers: { 'X-Trace': '7', Accept: 'text/event-stream' } },
-    { ...plan(1), temperature: 0.25 },
+    plan(1, { ask: { sampling: { temperature: 0.25 }, ignoreEos: true, compat: 'servetune' } }),
   );
   expect(outcomesOf(records)).toEqual(['ok']);
   const [seen] = replay.seen;
@@ -134,7 +134,7 @@ describe('idle connections that the server closed (case 32)', () => {
   it('are left alone once their end is known', async () => {
     await using replay = await startReplay(tokens(2));
     replay.server.keepAliveTimeout = 100;
-    const { records, staleRetries } = await run(replay, plan(4, { requestRate: 4, maxConcurrency: 1 }));
+    const { records, staleRetries } = await run(replay, plan(4, { arrivals: atRate(4), maxConcurrency: 1 }));
     expect(outcomesOf(records)).toEqual(Array(4).fill('ok'));
     expect(staleRetries).toBeLessThanOrEqual(4);
   });

@@ -1,4 +1,5 @@
 import { openaiChat } from '../../src/endpoints/openai-chat.ts';
+import { type Arrivals, atOnce } from '../../src/load/arrivals.ts';
 import { type LoadHooks, type LoadPlan, type LoadResult, type LoadTarget, runLoad } from '../../src/load/runner.ts';
 import type { Replay } from './replay.ts';
 
@@ -14,13 +15,14 @@ export function plan(count: number, more: Partial<LoadPlan> = {}): LoadPlan {
     minRequests: count,
     minDurationS: 0,
     maxConcurrency: null,
-    requestRate: Number.POSITIVE_INFINITY,
-    seed: 0,
-    temperature: 0,
-    ignoreEos: true,
+    arrivals: atOnce,
+    ask: { sampling: {}, ignoreEos: true, compat: 'servetune' },
     ...more,
   };
 }
+
+/** A Poisson process. */
+export const atRate = (requestRate: number): Arrivals => ({ requestRate, burstiness: 1, seed: 0 });
 
 export const run = (replay: Replay, load: LoadPlan, hooks: Partial<LoadHooks> = {}): Promise<LoadResult> =>
   runAt({ baseUrl: replay.baseUrl }, load, hooks);

@@ -9,7 +9,7 @@ import { failureHints } from '../../src/load/hints.ts';
 import { checkOpenFiles, openFileLimit } from '../../src/load/preflight.ts';
 import type { LoadProgress } from '../../src/load/runner.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
-import { plan, run } from './loads.ts';
+import { atRate, plan, run } from './loads.ts';
 import { done, finish, startReplay, token, tokens } from './replay.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'servetune-load-'));
@@ -52,7 +52,7 @@ describe('what is sent', () => {
 
   it('keeps the schedule of a rate, whatever the answers do', async () => {
     await using replay = await startReplay(tokens(2, 1, 300));
-    const { records, durationS } = await run(replay, plan(40, { requestRate: 40 }));
+    const { records, durationS } = await run(replay, plan(40, { arrivals: atRate(40) }));
     expect(outcomesOf(records)).toEqual(Array(40).fill('ok'));
     const intended = records.map(({ intendedSendS }) => intendedSendS).sort((a, b) => a - b);
     expect(intended.at(-1)).toBeCloseTo(1, 5);
@@ -229,7 +229,7 @@ it('has no total when it goes by time', async () => {
 
 it('names everything that is wrong with a plan', async () => {
   await using replay = await startReplay(tokens(1));
-  const wrong = { ...plan(2), minRequests: 5, maxConcurrency: 0, requestRate: 0, stallTimeoutS: -1 };
+  const wrong = { ...plan(2), minRequests: 5, maxConcurrency: 0, arrivals: atRate(0), stallTimeoutS: -1 };
   const error = await run(replay, wrong).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(InputError);
   expect((error as InputError).problems.map(({ place }) => place)).toEqual([
