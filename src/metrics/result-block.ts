@@ -20,11 +20,13 @@ export interface ResultBlockOptions {
 
 /**
  * The result block of `vllm bench serve` (as of August 2026), to the column, without a newline at its end. Times in
- * milliseconds, two decimals by Python's rounding. What was not measured is `-`, never 0.00.
+ * milliseconds, two decimals by Python's rounding. What was not measured is `-`, never 0.00. The goodput is there when
+ * limits were given; figures of output tokens are not where nothing is generated.
  */
 export function resultBlock(summary: Summary, options: ResultBlockOptions): string {
   const { maxConcurrency, requestRate, percentileMetrics, percentiles, simulated } = options;
   const title = `${simulated ? ' SIMULATED' : ''} Serving Benchmark Result `;
+  const { pooling, goodput } = summary;
   const rateLimited = requestRate !== undefined && Number.isFinite(requestRate);
   return [
     pythonCentred(title, width, '='),
@@ -34,14 +36,19 @@ export function resultBlock(summary: Summary, options: ResultBlockOptions): stri
     ...(rateLimited ? [line('Request rate configured (RPS):', decimal(requestRate))] : []),
     line('Benchmark duration (s):', decimal(summary.durationS)),
     line('Total input tokens:', String(summary.inputTokens)),
-    line('Total generated tokens:', String(summary.outputTokens)),
+    ...(pooling ? [] : [line('Total generated tokens:', String(summary.outputTokens))]),
     line('Request throughput (req/s):', decimal(summary.requestThroughput)),
-    line('Output token throughput (tok/s):', decimal(summary.outputThroughput)),
-    line('Peak output token throughput (tok/s):', decimal(summary.peakOutputThroughput)),
-    line('Peak concurrent requests:', decimal(summary.peakConcurrency)),
+    ...(goodput === undefined ? [] : [line('Request goodput (req/s):', decimal(goodput.requestThroughput))]),
+    ...(pooling
+      ? []
+      : [
+          line('Output token throughput (tok/s):', decimal(summary.outputThroughput)),
+          line('Peak output token throughput (tok/s):', decimal(summary.peakOutputThroughput)),
+          line('Peak concurrent requests:', decimal(summary.peakConcurrency)),
+        ]),
     line('Total token throughput (tok/s):', decimal(summary.totalTokenThroughput)),
     ...metrics
-      .filter(({ name }) => percentileMetrics.includes(name))
+      .filter(({ name }) => percentileMetrics.includes(name) && (!pooling || name === 'e2el'))
       .flatMap((metric) => section(metric, summary.latencies[metric.name], percentiles)),
     '='.repeat(width),
   ].join('\n');

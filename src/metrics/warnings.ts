@@ -1,4 +1,6 @@
 import type { RequestRecord } from '../records/request.ts';
+import { timedFirstToken } from './event-tokens.ts';
+import { tpot } from './tpot.ts';
 
 /** Largest relative difference of the output length from the asked one that still counts as pinned. */
 export const pinnedWithin = 0.01;
@@ -20,6 +22,8 @@ export const warningsOf = (records: readonly RequestRecord[]): readonly string[]
     usageWithoutTokens(records),
     severalTokens(ok),
     buffered(ok),
+    implausible(ok),
+    whole(ok),
     promptLength(ok),
     countedHere(ok),
     malformed(records),
@@ -64,6 +68,21 @@ function buffered(ok: readonly RequestRecord[]): string | undefined {
   }
   if (gaps === 0 || together / gaps < bufferedFrom) return undefined;
   return `${((together / gaps) * 100).toFixed(0)} % of the gaps between events are zero: the engine, or something on the way, sends several events together, so ITL is not the time between tokens.`;
+}
+
+/** Flagged, never removed: whoever drops samples drops the ones that tell of a fault. */
+function implausible(ok: readonly RequestRecord[]): string | undefined {
+  const samples = ok.flatMap((record) => tpot.of(record)).filter((sampleS) => sampleS <= togetherWithinS);
+  if (samples.length === 0) return undefined;
+  const fastest = samples.reduce((least, sampleS) => (sampleS > 0 && sampleS < least ? sampleS : least), 1);
+  const speed = fastest < 1 ? ` (one at ${Math.round(1 / fastest)} tokens a second)` : '';
+  return `The tokens of ${requests(samples.length)} came all together${speed}: their TPOT and ITL say nothing of the engine, but are in the figures.`;
+}
+
+function whole(ok: readonly RequestRecord[]): string | undefined {
+  const unstreamed = ok.filter((record) => record.tokenTimesS.length > 0 && !timedFirstToken(record)).length;
+  if (unstreamed === 0) return undefined;
+  return `The answers of ${requests(unstreamed)} came whole, in one event (the server does not stream, or something on the way collects): they have no TTFT, TPOT and ITL.`;
 }
 
 function promptLength(ok: readonly RequestRecord[]): string | undefined {

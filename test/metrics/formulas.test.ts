@@ -3,6 +3,7 @@ import { answerTtft } from '../../src/metrics/answer-ttft.ts';
 import { e2el } from '../../src/metrics/e2el.ts';
 import { firstEvent } from '../../src/metrics/first-event.ts';
 import { itl } from '../../src/metrics/itl.ts';
+import { streamEnd } from '../../src/metrics/stream-end.ts';
 import { metrics } from '../../src/metrics/table.ts';
 import { tpot } from '../../src/metrics/tpot.ts';
 import { ttft } from '../../src/metrics/ttft.ts';
@@ -19,6 +20,7 @@ describe('a role chunk at 5 ms, tokens at 200 and 220 ms', () => {
     expect(of(firstEvent, r)).toEqual([5]);
   });
   it('E2EL ends with the last token, not with the stream', () => expect(of(e2el, r)).toEqual([220]));
+  it('the end of the stream is a metric of its own', () => expect(of(streamEnd, r)).toEqual([1220]));
   it('has one gap', () => expect(of(itl, r)).toEqual([20]));
 });
 
@@ -51,4 +53,11 @@ it('a request without any token has no sample at all', () => {
 
 it('names are distinct', () => {
   expect(new Set(metrics.map(({ name }) => name)).size).toBe(metrics.length);
+});
+
+it('an answer that came whole does not show when its first token was there', () => {
+  const r = record({ tokens: 1, outputTokens: 30 });
+  expect([ttft, tpot, itl, answerTtft].map((metric) => of(metric, r))).toEqual([[], [], [], []]);
+  expect(of(e2el, r)).toEqual([100]);
+  expect(of(ttft, record({ tokens: 1 }))).toEqual([100]);
 });

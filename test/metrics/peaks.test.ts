@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { peakConcurrency, peakOutputThroughput } from '../../src/metrics/peaks.ts';
+import { peakConcurrency } from '../../src/metrics/concurrency.ts';
+import { peakOutputThroughput } from '../../src/metrics/peaks.ts';
 import { failedRecord, record } from './request-record.ts';
 
 describe('peak output throughput', () => {
@@ -10,6 +11,14 @@ describe('peak output throughput', () => {
     const peak = peakOutputThroughput([r], r.endS) as number;
     expect(peak).toBeGreaterThanOrEqual(mean);
     expect(peak).toBeCloseTo(334, -1);
+  });
+
+  it('weighs events by what the server says they carried', () => {
+    const tokenTimesS = [0.1, 3.1, 3.2];
+    const told = record({ tokenTimesS, tokenCounts: [1, 4, 5], outputTokens: 10 });
+    expect(peakOutputThroughput([told], 4)).toBe(9);
+    // Counts that do not belong to these events are no counts.
+    expect(peakOutputThroughput([{ ...told, tokenCounts: [10] }], 4)).toBeCloseTo(20 / 3, 6);
   });
 
   it('finds a burst that lies across two whole seconds', () => {

@@ -41,3 +41,27 @@ export const failedRecord = (changes: Partial<RequestRecord> = {}): RequestRecor
   malformedEvents: 0,
   ...changes,
 });
+
+/** An ok request of an endpoint that generates nothing: 64 tokens in, the whole answer after 200 ms. */
+export function embedding(changes: Partial<RequestRecord> = {}): RequestRecord {
+  const sendS = changes.sendS ?? 0;
+  const { firstTokenS: _, firstAnswerTokenS: __, ...rest } = record({ sendS, tokenTimesS: [] });
+  const endS = sendS + 0.2;
+  return { ...rest, firstEventS: endS, lastTokenS: endS, endS, outputTokensAsked: 0, outputTokens: 0, ...changes };
+}
+
+/**
+ * A closed loop: `concurrency` places, each with `each` requests one after the other, a microsecond between them. The
+ * places are out of step, as they are once the first answers have ended.
+ */
+export function closedLoop(
+  concurrency: number,
+  each: number,
+  changes: Parameters<typeof record>[0] = {},
+): RequestRecord[] {
+  const { endS } = record(changes);
+  return Array.from({ length: each * concurrency }, (_, index) => {
+    const [round, place] = [Math.floor(index / concurrency), index % concurrency];
+    return record({ ...changes, index, sendS: round * (endS + 1e-6) + (place * endS) / concurrency });
+  });
+}

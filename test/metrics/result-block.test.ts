@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { resultBlock } from '../../src/metrics/result-block.ts';
 import { summarize } from '../../src/metrics/summary.ts';
 import type { Distribution, Summary } from '../../src/records/summary.ts';
-import { failedRecord } from './request-record.ts';
-import { recordsOf, vllmBlock, vllmFixture } from './vllm-fixture.ts';
+import { embedding, failedRecord } from './request-record.ts';
+import { recordsOf, vllmBlockText, vllmFixture } from './vllm-fixture.ts';
 
 const shown = { percentileMetrics: ['ttft', 'tpot', 'itl'], percentiles: [99] };
 
@@ -34,7 +34,7 @@ function summaryOf(name: string): Summary {
 
 it.each(['basic', 'buckets'])('prints the results of fixture %s as vLLM does, to the byte', (name) => {
   const maxConcurrency = vllmFixture(name).input.max_concurrency ?? undefined;
-  expect(`${resultBlock(summaryOf(name), { ...shown, maxConcurrency })}\n`).toBe(vllmBlock(name));
+  expect(`${resultBlock(summaryOf(name), { ...shown, maxConcurrency })}\n`).toBe(vllmBlockText(name));
 });
 
 describe('a load in which everything failed', () => {
@@ -45,8 +45,12 @@ describe('a load in which everything failed', () => {
     expect(block).toContain(`${'P99 ITL (ms):'.padEnd(40)} -         `);
   });
   it('has the layout of any other', () => {
-    const labels = (text: string) => text.trimEnd().split('\n').map((line) => line.slice(0, 40)); // biome-ignore format: short
-    const vllm = labels(vllmBlock('all-failed')).filter((label) => !label.startsWith('Request goodput'));
+    const labels = (text: string) =>
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.slice(0, 40));
+    const vllm = labels(vllmBlockText('all-failed')).filter((label) => !label.startsWith('Request goodput'));
     expect(labels(block).filter((label) => !label.startsWith('Request rate'))).toEqual(vllm);
   });
 });
@@ -74,4 +78,22 @@ it('says in the header when no engine ran', () => {
   const [header] = resultBlock(summaryOf('basic'), { ...shown, simulated: true }).split('\n');
   expect(header).toMatch(/^=+ SIMULATED Serving Benchmark Result =+$/);
   expect(header).toHaveLength(50);
+});
+
+it('has the goodput in its place when limits were given', () => {
+  const goodput = { limitsMs: { ttft: 100 }, good: 2, share: 0.4, requestThroughput: 0.94, outputThroughput: 9.4 };
+  const lines = resultBlock({ ...summaryOf('basic'), goodput }, shown).split('\n');
+  const at = lines.indexOf(`${'Request goodput (req/s):'.padEnd(40)} 0.94      `);
+  expect(lines[at - 1]).toMatch(/^Request throughput/);
+  expect(lines[at + 1]).toMatch(/^Output token throughput/);
+});
+
+it('has no figure of output tokens where nothing is generated', () => {
+  const summary = summarize([embedding()], { asked: 1, percentiles: [99] });
+  const block = resultBlock(summary, { percentileMetrics: ['ttft', 'e2el'], percentiles: [99] });
+  expect(block.split('\n').map((line) => line.slice(0, 32).trim())).toEqual([
+    '============ Serving Benchmark R', 'Successful requests:', 'Failed requests:', 'Benchmark duration (s):', 'Total input tokens:',
+    'Request throughput (req/s):', 'Total token throughput (tok/s):', '----------------End-to-end Laten', 'Mean E2EL (ms):',
+    'Median E2EL (ms):', 'P99 E2EL (ms):', '='.repeat(32),
+  ]); // biome-ignore format: lines of the block
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { summarize } from '../../src/metrics/summary.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
-import { failedRecord, record } from './request-record.ts';
+import { embedding, failedRecord, record } from './request-record.ts';
 import { recordsOf, vllmFixture } from './vllm-fixture.ts';
 
 const of = (records: readonly RequestRecord[], asked = records.length) =>
@@ -113,4 +113,56 @@ it('holds for any load: counts add up, and nothing is NaN', () => {
       }
     }),
   );
+});
+
+it('shows how many tokens an event carried', () => {
+  expect(of([record({ tokens: 10, outputTokens: 30 }), record({ tokens: 10 })]).tokensPerEvent).toBe(2);
+  expect(of([failedRecord()]).tokensPerEvent).toBeNull();
+});
+
+it('averages the concurrency over the time', () => {
+  expect(of([0, 1, 1].map((sendS) => record({ sendS, endS: 2 }))).meanConcurrency).toBe(2);
+});
+
+describe('a load that generates nothing', () => {
+  const summary = of([
+    embedding(),
+    embedding({ sendS: 1, serverPromptTokens: 66 }),
+    failedRecord({ outputTokensAsked: 0 }),
+  ]);
+  it('has input tokens and E2EL, and nothing of output tokens', () => {
+    expect(summary).toMatchObject({
+      ok: 2, failed: 1, pooling: true, inputTokens: 130, outputTokens: 0, outputTokensAsked: 0,
+      outputThroughput: null, peakOutputThroughput: null, tokensPerEvent: null, warnings: [],
+    }); // biome-ignore format: one fact a group
+    close(summary.totalTokenThroughput, 130 / 1.2);
+    close(summary.latencies.e2el?.mean, 0.2);
+    const others = ['ttft', 'tpot', 'itl', 'stream_end', 'answer_ttft'];
+    expect(others.map((name) => summary.latencies[name]?.n)).toEqual(others.map(() => 0));
+  });
+});
+
+it('counts goodput only when limits were given', () => {
+  const records = [record({ tokens: 5 }), record({ tokens: 5, gapS: 0.2 }), failedRecord()];
+  expect(of(records)).not.toHaveProperty('goodput');
+  const { goodput } = summarize(records, { asked: 4, percentiles: [], goodput: { tpot: 50 } });
+  expect(goodput).toMatchObject({ limitsMs: { tpot: 50 }, good: 1, share: 0.25 });
+});
+
+it('relates nothing where send times are not known', () => {
+  const summary = summarize([record(), record()], { asked: 2, percentiles: [], sendTimesKnown: false, durationS: 10 });
+  expect(summary).toMatchObject({
+    durationS: 10,
+    requestThroughput: 0.2,
+    peakConcurrency: null,
+    peakOutputThroughput: null,
+    steady: null,
+  });
+  expect(summary.steadyReason).toMatch(/not known/);
+});
+
+it('passes on what the maker of the prompts remarked', () => {
+  expect(summarize([record()], { asked: 1, percentiles: [], notes: ['Prompts repeat.'] }).warnings).toEqual([
+    'Prompts repeat.',
+  ]);
 });

@@ -17,6 +17,7 @@ it.each<[string, RequestRecord[], RegExp]>([
   ['a dialect that is not known', [failedRecord({ outcome: 'empty', outputTokens: 500, outputTokensBy: 'server' })], /1 request .*no token was recognised/],
   ['several tokens an event', [record({ tokens: 10, outputTokens: 30 })], /3\.00 tokens .*ITL is the time between events/],
   ['events that come five at a time', [record({ tokenTimesS: [0, 0, 0, 0, 0, 0.05, 0.05, 0.05, 0.05, 0.05] })], /^89 % of the gaps/],
+  ['two tokens a microsecond apart', [record({ tokenTimesS: [0.1, 0.100001] }), ...Array.from({ length: 20 }, () => record())], /^The tokens of 1 request came all together \(one at 1000000 tokens a second\).* are in the figures/],
   ['a chat template', [record({ serverPromptTokens: 75 })], /75 prompt tokens a request, this client 64 /],
   ['no usage', [record({ outputTokensBy: 'chunks' }), record({ outputTokensBy: 'tokenizer' })], /1 request by encoding .* 1 request as one an event/],
   ['garbage in the stream', [record({ malformedEvents: 2 }), failedRecord({ malformedEvents: 1 })], /^3 events of 2 requests/],
@@ -25,3 +26,8 @@ it.each<[string, RequestRecord[], RegExp]>([
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toMatch(sentence);
 }); // biome-ignore format: one case a line
+
+it('warns of a server that does not stream', () => {
+  const warnings = warningsOf([record({ tokens: 1, outputTokens: 30 })]);
+  expect(warnings).toContainEqual(expect.stringMatching(/^The answers of 1 request came whole/));
+});
