@@ -16,4 +16,14 @@ export const migrations: readonly string[] = [
   CREATE TRIGGER finished_is_immutable BEFORE UPDATE ON trials WHEN old.fate IS NOT NULL
   BEGIN SELECT RAISE(ABORT, 'a finished trial is immutable'); END;
   `,
+  `
+  CREATE TABLE imports (
+    id     INTEGER PRIMARY KEY,    -- from 1, in the order in which they came
+    sha256 TEXT NOT NULL,          -- of the file
+    line   INTEGER NOT NULL,       -- where the result begins in it
+    col    INTEGER NOT NULL,
+    result TEXT NOT NULL,          -- JSON: JudgedImport
+    UNIQUE (sha256, line, col)
+  ) STRICT;
+  `,
 ];

@@ -1,8 +1,20 @@
-import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { exitCodes, InputError, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import { makeFolder } from '../kit/files.ts';
+import { type JudgedImport, judgedImport } from '../records/imported.ts';
 import type { Machine, RunData } from '../records/run.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
@@ -41,6 +53,13 @@ export interface Store extends Disposable {
   setEnded(at: string | null): void;
   /** Everything that a report is made of. */
   runData(): RunData;
+  /**
+   * Keeps results of other tools, all or none. A result from the same place of the same file is not kept twice: answers
+   * for each whether it is new.
+   */
+  addImports(results: readonly JudgedImport[]): readonly boolean[];
+  /** Imported results in the order in which they came. */
+  imports(): readonly JudgedImport[];
 }
 
 const databaseFile = 'run.db';
@@ -81,6 +100,29 @@ export function openStore(dir: string, { readonly = false } = {}): Store {
     }
     const db = open(dir);
     migrate(db, dir);
+    return storeOver(db, dir);
+  });
+}
+
+/**
+ * Opens the run in a folder to import into it. Where there is none yet, one is made that holds imported results and
+ * nothing else: it has no study, so `start` and `runData` of it throw an InputError that says so.
+ */
+export function openImports(
+  dir: string,
+  begun: { readonly servetuneVersion: string; readonly beganAt: string },
+): Store {
+  if (isRun(dir)) return openStore(dir);
+  if (existsSync(dir) && (!statSync(dir).isDirectory() || readdirSync(dir).length > 0)) {
+    throw new InputError([
+      { place: dir, message: 'is there, and is no run', hint: 'choose another folder with --run' },
+    ]);
+  }
+  return guarded(dir, () => {
+    makeFolder(dir);
+    const db = open(dir);
+    migrate(db, dir);
+    db.prepare('INSERT INTO meta VALUES (?, ?)').run('imports_only', JSON.stringify(begun));
     return storeOver(db, dir);
   });
 }
@@ -135,6 +177,15 @@ function storeOver(db: Database.Database, dir: string): Store {
 
   const start = (): RunStart => {
     const found = value('start');
+    if (found === undefined && value('imports_only') !== undefined) {
+      throw new InputError([
+        {
+          place: dir,
+          message: 'holds nothing but imported results, and no study',
+          hint: 'a study needs a folder of its own; servetune import --run RUN FILE adds results to a study’s run',
+        },
+      ]);
+    }
     if (found === undefined) {
       throw new InputError([
         { place: dir, message: 'its database is incomplete', hint: 'remove the folder and start the study again' },
@@ -187,6 +238,34 @@ function storeOver(db: Database.Database, dir: string): Store {
         trials: finished(),
         ...(ended ? { endedAt: ended } : {}),
       };
+    },
+    addImports(results) {
+      return guarded(dir, () => {
+        const insert = db.prepare(
+          'INSERT INTO imports (sha256, line, col, result) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+        );
+        db.exec('BEGIN IMMEDIATE');
+        try {
+          const added = results.map(
+            (result) =>
+              insert.run(result.source.sha256, result.source.line, result.source.column, JSON.stringify(result))
+                .changes > 0,
+          );
+          db.exec('COMMIT');
+          return added;
+        } catch (error) {
+          db.exec('ROLLBACK');
+          throw error;
+        }
+      });
+    },
+    imports() {
+      return guarded(dir, () => {
+        // A run that is only read is not brought up to date, and an old one has no such table.
+        if (!db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'imports'").get()) return [];
+        const rows = db.prepare('SELECT result FROM imports ORDER BY id').all() as { result: string }[];
+        return rows.map((row) => judgedImport.parse(JSON.parse(row.result)));
+      });
     },
     [Symbol.dispose]() {
       db.close();
