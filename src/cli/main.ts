@@ -58,7 +58,8 @@ async function main(words: readonly string[]): Promise<ExitCode> {
     process.stdout.write(`${version}\n`);
     return exitCodes.done;
   }
-  const group = commands.filter((c) => c.name.startsWith(`${words.filter((w) => !w.startsWith('-')).join(' ')} `));
+  const typed = words.filter((w) => !w.startsWith('-')).join(' ');
+  const group = commands.some((c) => c.name === typed) ? [] : commands.filter((c) => c.name.startsWith(`${typed} `));
   if (group.length > 0 && words.some((w) => w === '--help' || w === '-h')) {
     process.stdout.write(`${overview(group, version)}\n`);
     return exitCodes.done;
@@ -69,7 +70,7 @@ async function main(words: readonly string[]): Promise<ExitCode> {
     process.stdout.write(`${commandHelp(command)}\n`);
     return exitCodes.done;
   }
-  return command.run(parseArgv(command, rest), terminal);
+  return command.run(parseArgv(command, rest, terminal.note), terminal);
 }
 
 const stop = new AbortController();

@@ -1,6 +1,6 @@
-import { defaultCacheDir } from '../engines/embedded/model/cache.ts';
 import { serveOptions } from '../engines/embedded/options.ts';
 import { serveEmbedded } from '../engines/embedded/serve.ts';
+import { defaultCacheDir } from '../kit/cache-dir.ts';
 import { exitCodes } from '../kit/errors.ts';
 import { defineCommand } from './command.ts';
 

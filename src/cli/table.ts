@@ -13,6 +13,26 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./bench-serve.ts')).default,
   },
   {
+    name: 'dataset',
+    summary: 'print the requests that a load would send, without a server',
+    load: async () => (await import('./dataset.ts')).default,
+  },
+  {
+    name: 'dataset fetch',
+    summary: 'download a public data set into the cache, and verify it',
+    load: async () => (await import('./dataset-fetch.ts')).default,
+  },
+  {
+    name: 'summarize',
+    summary: 'compute every figure again from the records of an earlier load',
+    load: async () => (await import('./summarize.ts')).default,
+  },
+  {
+    name: 'import',
+    summary: 'take published results, or those of other tools, into a run',
+    load: async () => (await import('./import.ts')).default,
+  },
+  {
     name: 'report',
     summary: 'write the report of a run again, also of one that is unfinished',
     load: async () => (await import('./report.ts')).default,

@@ -1,12 +1,12 @@
 import pc from 'picocolors';
 import { now } from '../kit/clock.ts';
 import { formatDuration, formatNumber } from '../kit/words.ts';
-import type { LoadProgress } from '../load/progress.ts';
 import { metricUnit, objectiveValue } from '../metrics/objective.ts';
 import { type Configuration, configurationLabel } from '../records/settings.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import type { TuneEvents, TuneProgress } from '../study/tune.ts';
+import type { PhaseProgress } from '../study/workload.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Shows a study as it goes: one line that changes for what is being done, one line that stays for each trial. */
@@ -73,8 +73,11 @@ const rounded = (durationS: number): number => {
   return Math.max(step, Math.round(durationS / step) * step);
 };
 
-const loadText = ({ ok, failed, running, tokensPerS }: LoadProgress): string =>
-  `${ok} done${failed > 0 ? `, ${failed} failed` : ''}, ${running} running, ${Math.round(tokensPerS)} output tok/s`;
+const loadText = (progress: PhaseProgress): string => {
+  if ('made' in progress) return `${progress.made} of ${progress.of}`;
+  const { ok, failed, running, tokensPerS } = progress;
+  return `${ok} done${failed > 0 ? `, ${failed} failed` : ''}, ${running} running, ${Math.round(tokensPerS)} output tok/s`;
+};
 
 const settingsOf = ({ settings }: Configuration): string =>
   Object.entries(settings)

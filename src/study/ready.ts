@@ -1,8 +1,12 @@
-import { endpoints } from '../endpoints/table.ts';
+import { endpointNamed } from '../endpoints/table.ts';
 import { sleep } from '../kit/clock.ts';
 import { messageOf } from '../kit/errors.ts';
+import { atOnce } from '../load/arrivals.ts';
+import type { LoadPlan } from '../load/plan.ts';
 import { runLoad } from '../load/runner.ts';
-import { modelListUrl, namesIn, textOf } from './target.ts';
+import type { LoadTarget } from '../load/target.ts';
+import type { RequestRecord, RequestSpec } from '../records/request.ts';
+import { modelListUrl, modelsIn, textOf } from './target.ts';
 
 /** Tokens that the generation must produce which proves that an engine is ready. */
 const probeTokens = 4;
@@ -40,7 +44,7 @@ async function answers200(url: URL, signal: AbortSignal): Promise<boolean> {
 async function servedModel(baseUrl: URL, signal: AbortSignal): Promise<string | null> {
   try {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(5000)]);
-    return namesIn(await textOf(await fetch(modelListUrl(baseUrl), { signal: limited })))?.[0] ?? null;
+    return modelsIn(await textOf(await fetch(modelListUrl(baseUrl), { signal: limited })))?.[0]?.name ?? null;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof TypeError || error instanceof DOMException) return null;
@@ -49,23 +53,25 @@ async function servedModel(baseUrl: URL, signal: AbortSignal): Promise<string | 
 }
 
 async function generates(baseUrl: URL, model: string, signal: AbortSignal): Promise<boolean> {
-  const endpoint = endpoints.find((e) => e.name === 'openai-chat') ?? endpoints[0];
-  if (!endpoint) return false;
-  const { records } = await runLoad(
-    { baseUrl, endpoint, model },
-    {
-      requests: [{ index: 0, prompt: 'Hello', promptTokens: 1, outputTokens: probeTokens }],
-      minRequests: 1,
-      minDurationS: 0,
-      maxConcurrency: 1,
-      requestRate: Number.POSITIVE_INFINITY,
-      seed: 0,
-      temperature: 0,
-      ignoreEos: true,
-    },
-    { signal },
-  );
+  const spec = { index: 0, prompt: 'Hello', promptTokens: 1, outputTokens: probeTokens };
+  const ask = { sampling: { temperature: 0 }, ignoreEos: true, compat: 'servetune' } as const;
+  const record = await answerOf({ baseUrl, endpoint: endpointNamed('openai-chat'), model }, spec, ask, signal);
+  return record.outcome === 'ok' && record.outputTokens > 0;
+}
+
+/** Sends one request by itself, and tells what came of it. */
+export async function answerOf(
+  target: LoadTarget,
+  request: RequestSpec,
+  ask: LoadPlan['ask'],
+  signal: AbortSignal,
+  more: Pick<LoadPlan, 'extraBody' | 'requestTimeoutS'> = {},
+): Promise<RequestRecord> {
+  const once = { minRequests: 1, minDurationS: 0, maxConcurrency: 1, arrivals: atOnce };
+  const plan = { ...more, ...once, requests: [request], ask };
+  const { records } = await runLoad(target, plan, { signal });
   signal.throwIfAborted();
-  const record = records[0];
-  return record?.outcome === 'ok' && record.outputTokens > 0;
+  const [record] = records;
+  if (!record) throw new Error('a request left no record');
+  return record;
 }

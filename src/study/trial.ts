@@ -1,21 +1,22 @@
 import { join } from 'node:path';
 import type { Environment } from '../engines/engine.ts';
 import { commandWords } from '../hosts/host.ts';
+import { defaultCacheDir } from '../kit/cache-dir.ts';
 import { wallTime } from '../kit/clock.ts';
 import { makeFolder } from '../kit/files.ts';
-import type { LoadProgress } from '../load/progress.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import type { Store } from '../store/store.ts';
 import type { Failure } from './failure.ts';
 import { loadCommand } from './load-command.ts';
+import { PromptPool } from './prompts.ts';
 import { configurationProblems, engineNamed } from './resolve.ts';
 import { firstPort, servingCommandOf, startEngine, stopEngine } from './running-engine.ts';
 import { underLoad } from './under-load.ts';
-import { PromptPool } from './workload.ts';
+import type { LoadPhase, PhaseProgress } from './workload.ts';
 
-export type Phase = 'starting' | 'preparing prompts' | 'warming up' | 'measuring' | 'stopping';
+export type Phase = 'starting' | LoadPhase | 'stopping';
 
 /** What every trial of a run shares. */
 export interface TrialContext {
@@ -26,7 +27,7 @@ export interface TrialContext {
   readonly signal: AbortSignal;
   /** Prompts by workload; the model, and so its tokenizer, is the same for every configuration. */
   readonly pools: Map<string, PromptPool>;
-  onPhase(trial: Trial, phase: Phase, progress?: LoadProgress): void;
+  onPhase(trial: Trial, phase: Phase, progress?: PhaseProgress): void;
   onFinished(trial: FinishedTrial): void;
 }
 
@@ -80,6 +81,7 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
       const { engineLost, ...outcome } = await underLoad(running, workload, {
         limits: study.limits,
         pool: poolFor(context, workload),
+        environment,
         recordsPath: join(trialDir(context.runDir, trial.id), 'records.jsonl'),
         signal,
         onPhase: (phase, progress) => context.onPhase(current, phase, progress),
@@ -142,7 +144,7 @@ function refusal(study: StudySpec, { configuration }: Proposal): Failure | undef
 }
 
 function poolFor(context: TrialContext, workload: Workload): PromptPool {
-  const pool = context.pools.get(workload.name) ?? new PromptPool(workload);
+  const pool = context.pools.get(workload.name) ?? new PromptPool(workload, defaultCacheDir(context.environment));
   context.pools.set(workload.name, pool);
   return pool;
 }

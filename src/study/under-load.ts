@@ -1,20 +1,15 @@
+import type { Environment } from '../engines/engine.ts';
 import { sleep } from '../kit/clock.ts';
-import type { LoadProgress } from '../load/progress.ts';
 import type { Exit } from '../processes/supervisor.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import { chooseTokenizer } from '../tokenizers/choose.ts';
+import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import { classify, type Failure } from './failure.ts';
+import { type PromptPool, warmupsOf } from './prompts.ts';
 import { describeExit, type RunningEngine, watchdogLost } from './running-engine.ts';
-import {
-  type LoadPhase,
-  type PromptPool,
-  runWorkload,
-  studyPercentiles,
-  type WorkloadRun,
-  warmupsOf,
-} from './workload.ts';
+import { type LoadPhase, type PhaseProgress, runWorkload, studyPercentiles, type WorkloadRun } from './workload.ts';
 
 export type LoadOutcome = Pick<FinishedTrial, 'fate' | 'failure' | 'summary' | 'client' | 'times'> & {
   /** The engine is not to be trusted any more: no further workload. */
@@ -28,9 +23,10 @@ export async function underLoad(
   context: {
     readonly limits: StudySpec['limits'];
     readonly pool: PromptPool;
+    readonly environment: Environment;
     readonly recordsPath: string;
     readonly signal: AbortSignal;
-    onPhase(phase: LoadPhase, progress?: LoadProgress): void;
+    onPhase(phase: LoadPhase, progress?: PhaseProgress): void;
   },
 ): Promise<LoadOutcome> {
   const { limits, signal } = context;
@@ -42,8 +38,9 @@ export async function underLoad(
   });
   const both = AbortSignal.any([signal, died.signal]);
   let run: WorkloadRun;
+  let tokenizer: Tokenizer | undefined;
   try {
-    const { tokenizer } = await chooseTokenizer({ ...target, signal: both });
+    ({ tokenizer } = await chooseTokenizer({ ...target, env: context.environment, signal: both }));
     run = await runWorkload(target, {
       workload,
       pool: context.pool,
@@ -66,6 +63,8 @@ export async function underLoad(
       times: {},
       engineLost: true,
     };
+  } finally {
+    await tokenizer?.close?.();
   }
   signal.throwIfAborted();
   // When an engine dies its sockets close before its end is reported: wait for the news before judging the failures.

@@ -5,7 +5,8 @@ describe('the command line', () => {
   it('shows its commands and its version', async () => {
     const help = await servetune(['--help']);
     expect(help.code).toBe(0);
-    for (const name of ['tune', 'bench serve', 'report', 'serve']) expect(help.stdout).toContain(name);
+    for (const name of ['tune', 'bench serve', 'dataset', 'dataset fetch', 'summarize', 'import', 'report', 'serve'])
+      expect(help.stdout).toContain(name);
     expect((await servetune(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
@@ -13,6 +14,14 @@ describe('the command line', () => {
     const { stdout } = await servetune(['bench', 'serve', '--help']);
     expect(stdout).toMatch(/--num-prompts N +Requests to send \(default 1000\)/);
     expect(stdout).toMatch(/--no-ignore-eos/);
+  });
+
+  it('explains a command that is the beginning of another, and a group that is none', async () => {
+    const dataset = await servetune(['dataset', '--help']);
+    expect(dataset.stdout).toMatch(/--dataset-name/);
+    const bench = await servetune(['bench', '--help']);
+    expect(bench.stdout).toMatch(/bench serve {2}/);
+    expect(bench.stdout).not.toMatch(/dataset fetch/);
   });
 
   it('suggests what was meant', async () => {
@@ -23,12 +32,12 @@ describe('the command line', () => {
 
   it('names everything that is wrong with its options at once', async () => {
     const { code, stderr } = await servetune([
-      'bench', 'serve', '--num-promts', '10', '--seed', '-1', '--random-range-ratio', 'much', '--burstiness=2', '--max-concurrency',
+      'bench', 'serve', '--num-promts', '10', '--seed', '-1', '--random-range-ratio', 'much', '--burstyness=2', '--max-concurrency',
     ]); // biome-ignore format: a command line
     expect(code).toBe(2);
     expect(stderr).toContain('--num-promts: unknown option');
     expect(stderr).toContain('did you mean --num-prompts?');
-    expect(stderr).toContain('--burstiness: unknown option');
+    expect(stderr).toContain('--burstyness: unknown option');
     expect(stderr).toMatch(/--seed: .*>=0/);
     expect(stderr).toContain('--random-range-ratio');
     expect(stderr).toContain('--max-concurrency: needs a value');

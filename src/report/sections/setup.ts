@@ -1,6 +1,7 @@
 import { tinyModelName } from '../../engines/embedded/model/tiny-model.ts';
 import type { Messages } from '../../i18n/messages.ts';
 import { formatBytes, formatDuration, formatMoment, formatNumber, formatShare } from '../../kit/words.ts';
+import { nominalLengths } from '../../records/dataset-options.ts';
 import type { Workload } from '../../records/workload.ts';
 import { type Block, code, command, heading, muted, paragraph, type Table, type Text } from '../document.ts';
 import { commandText } from '../figures.ts';
@@ -74,13 +75,14 @@ function workloadTable(info: ReportInfo, words: Messages): Table {
   const tokens = (mean: number): string => formatNumber(mean, words.locale, Number.isInteger(mean) ? 0 : 1);
   const measured = showsMeasured(info);
   const row = (w: Workload, inputTokensMeasured: number | null): Text[] => {
-    const input = length(w.random_input_len, w.random_range_ratio);
+    const asked = nominalLengths(w);
+    const input = asked.input === null ? words.none : length(asked.input - asked.prefix, asked.inputSpread);
     return [
       w.name,
       w.dataset_name,
-      w.random_prefix_len > 0 ? say.sharedPrefix(input, count(w.random_prefix_len)) : input,
+      asked.prefix > 0 ? say.sharedPrefix(input, count(asked.prefix)) : input,
       ...(measured ? [inputTokensMeasured === null ? words.none : tokens(inputTokensMeasured)] : []),
-      length(w.random_output_len, w.random_range_ratio),
+      asked.output === null ? words.none : length(asked.output, asked.outputSpread),
       w.min_duration_s > 0
         ? say.requestsOrLonger(count(w.num_prompts), formatDuration(w.min_duration_s, words.locale))
         : count(w.num_prompts),

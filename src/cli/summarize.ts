@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { exitCodes, InputError } from '../kit/errors.ts';
+import { resultBlock } from '../metrics/result-block.ts';
+import { sanityProblems } from '../metrics/sanity.ts';
+import { summarize } from '../metrics/summary.ts';
+import { vllmBlock, vllmPreface } from '../metrics/vllm/block.ts';
+import { observeAll, type VllmKind, vllmKind } from '../metrics/vllm/observe.ts';
+import { vllmResult } from '../metrics/vllm/result.ts';
+import { savedResult } from '../metrics/vllm/saved.ts';
+import type { RequestRecord } from '../records/request.ts';
+import { backends } from '../records/workload.ts';
+import { type KeptRecords, readRecords } from '../study/records-file.ts';
+import { recount } from '../study/recount.ts';
+import { studyPercentiles } from '../study/workload.ts';
+import { chooseTokenizer } from '../tokenizers/choose.ts';
+import { metricsOf } from './bench/defaults.ts';
+import { readGoodput, readMetrics, readPercentiles } from './bench/entries.ts';
+import { benchServeOptions } from './bench/options.ts';
+import { defineCommand } from './command.ts';
+import type { Terminal } from './terminal.ts';
+
+const { compat, percentile_metrics, metric_percentiles, goodput, max_concurrency, request_rate } =
+  benchServeOptions.shape;
+
+const options = z.strictObject({
+  records: z.string().min(1).describe('Records of an earlier run'),
+  compat: compat.describe('By whose definitions, and in whose layout'),
+  format: z.enum(['block', 'json']).default('block').describe('The result block, or everything as JSON'),
+  backend: z
+    .enum(backends)
+    .optional()
+    .describe('Request dialect of the run; it decides what vLLM would have counted; default: the one that the file names, else openai-chat'), // biome-ignore format: one sentence
+  tokenizer: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Counts the tokens of answers that the server did not count: tokenizer.json, a folder, a model'),
+  num_prompts: z.int().min(0).optional().describe('Requests that the run called for; default: those in the file'),
+  percentile_metrics,
+  metric_percentiles,
+  goodput,
+  max_concurrency: max_concurrency.describe('The limit that the run had, for the block'),
+  request_rate: request_rate.describe('The rate that the run had, for the block'),
+});
+type Given = z.infer<typeof options>;
+
+export default defineCommand({
+  name: 'summarize',
+  about: [
+    'Computes every figure again from the records of an earlier run: the JSONL that `bench serve --records` or a trial of a',
+    'study left, or what `vllm bench serve --save-result --save-detailed` wrote. With --compat, as that version of vLLM',
+    'would have. Ends with 3 when the numbers must not be believed.',
+  ].join('\n'),
+  positional: { key: 'records', label: 'RECORDS', optional: false },
+  options,
+  groups: [
+    { title: 'Records', keys: ['backend', 'tokenizer', 'num_prompts'] },
+    { title: 'Figures', keys: ['compat', 'percentile_metrics', 'metric_percentiles', 'goodput'] },
+    { title: 'Output', keys: ['format', 'max_concurrency', 'request_rate'] },
+  ],
+  examples: [
+    ['servetune summarize runs/quickstart/trials/001', 'the result block of a trial'],
+    ['servetune summarize records.jsonl --compat vllm-0.11.0', 'the same requests as vLLM 0.11.0 would report them'],
+    ['servetune summarize vllm-result.json --goodput ttft:500 tpot:40', 'what vLLM measured, by other limits'],
+  ],
+
+  async run(given, terminal) {
+    const lists = listsOf(given);
+    const kept = await readRecords(given.records);
+    const records = await counted(kept, given, terminal);
+    for (const note of kept.notes) terminal.note(note);
+    return given.compat === 'servetune'
+      ? ours(records, kept, given, lists, terminal)
+      : asVllm(records, kept, given, lists, terminal);
+  },
+});
+
+/** The option texts that are lists. */
+function listsOf(given: Given) {
+  const { text, known } = metricsOf({ ...given, backend: given.backend ?? 'openai-chat' });
+  const names = readMetrics(text, known);
+  const percentiles = readPercentiles(given.metric_percentiles);
+  const limits = readGoodput(given.goodput ?? []);
+  const problems = [...names.problems, ...percentiles.problems, ...limits.problems];
+  if (problems.length > 0) throw new InputError(problems);
+  return {
+    percentileMetrics: names.value,
+    percentiles: percentiles.value,
+    ...(given.goodput === undefined ? {} : { goodput: limits.value }),
+  };
+}
+type Lists = ReturnType<typeof listsOf>;
+
+async function counted(kept: KeptRecords, given: Given, terminal: Terminal): Promise<readonly RequestRecord[]> {
+  if (given.tokenizer === undefined) return kept.records;
+  const { environment: env, signal } = terminal;
+  const { tokenizer } = await chooseTokenizer({ path: given.tokenizer, model: given.tokenizer, env, signal });
+  try {
+    return await recount(kept.records, tokenizer, signal);
+  } finally {
+    await tokenizer.close?.();
+  }
+}
+
+/** What the run was told, for the block and the file. */
+function told({ max_concurrency: limit, request_rate: rate }: Given, kept: KeptRecords) {
+  const run = kept.vllm?.facts.run;
+  const number = rate === 'inf' ? (run?.requestRate ?? Number.POSITIVE_INFINITY) : rate;
+  return { maxConcurrency: limit ?? run?.maxConcurrency ?? null, requestRate: number };
+}
+
+function ours(
+  records: readonly RequestRecord[],
+  kept: KeptRecords,
+  given: Given,
+  { percentileMetrics, percentiles, goodput: limits }: Lists,
+  terminal: Terminal,
+) {
+  const summary = summarize(records, {
+    asked: given.num_prompts ?? records.length,
+    percentiles: [...new Set([...studyPercentiles, ...percentiles])],
+    ...(limits === undefined ? {} : { goodput: limits }),
+    ...told(given, kept),
+    generates: given.backend !== 'openai-embeddings' && kept.vllm?.facts.kind !== 'pooling',
+    ...(kept.vllm === undefined
+      ? {}
+      : { durationS: kept.vllm.facts.durationS, sendTimesKnown: kept.vllm.facts.sendTimesKnown }),
+  });
+  // Whether the length was pinned is known to nobody any more.
+  const problems = sanityProblems(summary, { pinnedOutput: false });
+  const { maxConcurrency, requestRate } = told(given, kept);
+  if (given.format === 'json') terminal.print(JSON.stringify({ summary, problems, notes: kept.notes }, null, 2));
+  else {
+    const limit = maxConcurrency ?? undefined;
+    terminal.print(resultBlock(summary, { maxConcurrency: limit, requestRate, percentileMetrics, percentiles }));
+  }
+  for (const warning of summary.warnings) terminal.note(`warning: ${warning}`);
+  for (const { text, count } of summary.errors) terminal.note(`${count} x ${text}`);
+  for (const problem of problems) terminal.note(`invalid measurement: ${problem}`);
+  return problems.length > 0 ? exitCodes.invalidMeasurement : exitCodes.done;
+}
+
+function asVllm(records: readonly RequestRecord[], kept: KeptRecords, given: Given, lists: Lists, terminal: Terminal) {
+  const { compat: version } = given;
+  if (version === 'servetune') throw new Error('servetune is no version of vLLM');
+  const kind: VllmKind = given.backend ? vllmKind(given.backend) : (kept.vllm?.facts.kind ?? 'chat');
+  const result = vllmResult(kept.vllm?.outputs ?? observeAll(records, { kind, version }), {
+    version,
+    durationS: kept.vllm?.facts.durationS ?? records.reduce((last, { endS }) => Math.max(last, endS), 0),
+    percentileMetrics: lists.percentileMetrics,
+    percentiles: lists.percentiles,
+    goodput: lists.goodput,
+    pooling: kind === 'pooling',
+  });
+  const known = told(given, kept);
+  if (given.format === 'json') {
+    const run = {
+      date: '',
+      backend: given.backend ?? 'openai-chat',
+      label: null,
+      modelId: '',
+      tokenizerId: null,
+      numPrompts: given.num_prompts ?? records.length,
+      burstiness: 1,
+      ...kept.vllm?.facts.run,
+      ...known,
+    };
+    terminal.print(JSON.stringify(savedResult(result, { run, detailed: false }), null, 2));
+  } else {
+    for (const line of vllmPreface(result)) terminal.print(line);
+    terminal.print(vllmBlock(result, known));
+  }
+  return exitCodes.done;
+}
