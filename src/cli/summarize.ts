@@ -8,7 +8,7 @@ import { observeAll, type VllmKind, vllmKind } from '../metrics/vllm/observe.ts'
 import { vllmResult } from '../metrics/vllm/result.ts';
 import { savedResult } from '../metrics/vllm/saved.ts';
 import type { RequestRecord } from '../records/request.ts';
-import { backends } from '../records/workload.ts';
+import { type Backend, backends } from '../records/workload.ts';
 import { type KeptRecords, readRecords } from '../study/records-file.ts';
 import { recount } from '../study/recount.ts';
 import { studyPercentiles } from '../study/workload.ts';
@@ -29,7 +29,9 @@ const options = z.strictObject({
   backend: z
     .enum(backends)
     .optional()
-    .describe('Request dialect of the run; it decides what vLLM would have counted; default: the one that the file names, else openai-chat'), // biome-ignore format: one sentence
+    .describe(
+      'Request dialect of the run; it decides what vLLM would have counted; default: what the file tells, else openai',
+    ),
   tokenizer: z
     .string()
     .min(1)
@@ -43,6 +45,8 @@ const options = z.strictObject({
   request_rate: request_rate.describe('The rate that the run had, for the block'),
 });
 type Given = z.infer<typeof options>;
+/** With the backend settled. */
+type Known = Given & { readonly backend: Backend };
 
 export default defineCommand({
   name: 'summarize',
@@ -65,19 +69,38 @@ export default defineCommand({
   ],
 
   async run(given, terminal) {
-    const lists = listsOf(given);
     const kept = await readRecords(given.records);
+    const named = given.backend ?? backendOf(kept);
+    const backend = named ?? 'openai';
+    const lists = listsOf(given, backend);
     const records = await counted(kept, given, terminal);
     for (const note of kept.notes) terminal.note(note);
-    return given.compat === 'servetune'
-      ? ours(records, kept, given, lists, terminal)
-      : asVllm(records, kept, given, lists, terminal);
+    if (given.compat === 'servetune') return ours(records, kept, { ...given, backend }, lists, terminal);
+    if (named === undefined) {
+      terminal.note('The records do not say to which --backend they belong: read as those of openai, the default.');
+    }
+    return asVllm(records, kept, { ...given, backend }, lists, terminal);
   },
 });
 
+/** The backend that the records belong to, as far as they tell: only answers to embeddings have no token and are ok. */
+function backendOf({ records, vllm }: KeptRecords): Backend | undefined {
+  if (vllm) return backends.find((name) => name === vllm.facts.run.backend) ?? kinds[vllm.facts.kind];
+  const ok = records.filter(({ outcome }) => outcome === 'ok');
+  const silent = ok.every(({ tokenTimesS, outputTokens }) => tokenTimesS.length === 0 && outputTokens === 0);
+  return ok.length > 0 && silent ? 'openai-embeddings' : undefined;
+}
+
+/** A backend of each kind, where the file names one that is not here. */
+const kinds: Readonly<Record<VllmKind, Backend>> = {
+  chat: 'openai-chat',
+  completions: 'openai',
+  pooling: 'openai-embeddings',
+};
+
 /** The option texts that are lists. */
-function listsOf(given: Given) {
-  const { text, known } = metricsOf({ ...given, backend: given.backend ?? 'openai-chat' });
+function listsOf(given: Given, backend: Backend) {
+  const { text, known } = metricsOf({ ...given, backend });
   const names = readMetrics(text, known);
   const percentiles = readPercentiles(given.metric_percentiles);
   const limits = readGoodput(given.goodput ?? []);
@@ -112,7 +135,7 @@ function told({ max_concurrency: limit, request_rate: rate }: Given, kept: KeptR
 function ours(
   records: readonly RequestRecord[],
   kept: KeptRecords,
-  given: Given,
+  given: Known,
   { percentileMetrics, percentiles, goodput: limits }: Lists,
   terminal: Terminal,
 ) {
@@ -121,7 +144,7 @@ function ours(
     percentiles: [...new Set([...studyPercentiles, ...percentiles])],
     ...(limits === undefined ? {} : { goodput: limits }),
     ...told(given, kept),
-    generates: given.backend !== 'openai-embeddings' && kept.vllm?.facts.kind !== 'pooling',
+    generates: vllmKind(given.backend) !== 'pooling',
     ...(kept.vllm === undefined
       ? {}
       : { durationS: kept.vllm.facts.durationS, sendTimesKnown: kept.vllm.facts.sendTimesKnown }),
@@ -140,10 +163,10 @@ function ours(
   return problems.length > 0 ? exitCodes.invalidMeasurement : exitCodes.done;
 }
 
-function asVllm(records: readonly RequestRecord[], kept: KeptRecords, given: Given, lists: Lists, terminal: Terminal) {
+function asVllm(records: readonly RequestRecord[], kept: KeptRecords, given: Known, lists: Lists, terminal: Terminal) {
   const { compat: version } = given;
   if (version === 'servetune') throw new Error('servetune is no version of vLLM');
-  const kind: VllmKind = given.backend ? vllmKind(given.backend) : (kept.vllm?.facts.kind ?? 'chat');
+  const kind = vllmKind(given.backend);
   const result = vllmResult(kept.vllm?.outputs ?? observeAll(records, { kind, version }), {
     version,
     durationS: kept.vllm?.facts.durationS ?? records.reduce((last, { endS }) => Math.max(last, endS), 0),
@@ -156,7 +179,7 @@ function asVllm(records: readonly RequestRecord[], kept: KeptRecords, given: Giv
   if (given.format === 'json') {
     const run = {
       date: '',
-      backend: given.backend ?? 'openai-chat',
+      backend: given.backend,
       label: null,
       modelId: '',
       tokenizerId: null,

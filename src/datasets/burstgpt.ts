@@ -3,9 +3,11 @@ import type { RequestSpec } from '../records/request.ts';
 import type { WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import type { Dataset } from './dataset.ts';
+import { addedByServer } from './making/count-tokens.ts';
 import { exactTexts } from './making/exact-texts.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
 import { sampledRows } from './making/numpy-draws.ts';
+import { present, repeatNote } from './making/repeats.ts';
 import { csvRows } from './reading/csv.ts';
 import { datasetFile, fileError } from './reading/dataset-file.ts';
 import { leftOut } from './reading/left-out.ts';
@@ -49,8 +51,10 @@ export const burstgpt: Dataset = {
     const requests: RequestSpec[] = [];
     if (mended) {
       const made = await exactTexts(ids, tokenizer, options.seed, making);
+      const added = addedByServer(options, making);
       for (const [index, { text, tokens }] of made.texts.entries()) {
-        requests.push({ index, prompt: text, promptTokens: tokens, outputTokens: (taken[index] as Lengths).output });
+        const { output: outputTokens } = taken[index] as Lengths;
+        requests.push({ index, prompt: text, promptTokens: tokens + added, outputTokens });
       }
       notes.push(...made.notes);
     } else {
@@ -66,7 +70,7 @@ export const burstgpt: Dataset = {
         `Lengths are used more than once, since the dataset has only ${rows.length} rows for ${count} requests.`,
       );
     }
-    return { requests, notes };
+    return { requests, notes: [...notes, ...present(repeatNote(requests))] };
   },
 };
 

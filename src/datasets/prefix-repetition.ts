@@ -5,10 +5,12 @@ import type { RequestSpec } from '../records/request.ts';
 import type { WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import type { Dataset, Making } from './dataset.ts';
+import { addedByServer } from './making/count-tokens.ts';
 import { draftOf, settleLengths } from './making/exact-length.ts';
 import { exactTexts, withoutSpecials } from './making/exact-texts.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
 import { legacyIntegers } from './making/numpy-draws.ts';
+import { present, repeatNote } from './making/repeats.ts';
 
 /**
  * A few shared prefixes of random tokens, each in front of as many suffixes of random tokens, in an order that Python's
@@ -27,9 +29,10 @@ export const prefixRepetition: Dataset = {
     making.signal.throwIfAborted();
     const ids = await drawn(options, count, tokenizer, making);
     const { texts, notes } = await textsOf(ids, options, tokenizer, making);
+    const added = addedByServer(options, making);
     const samples = texts.map(({ text, tokens }) => ({
       prompt: text,
-      promptTokens: tokens,
+      promptTokens: tokens + added,
       outputTokens: options.prefix_repetition_output_len,
     }));
     if (!options.disable_shuffle) pythonShuffle(pythonTwister(options.seed), samples);
@@ -40,7 +43,7 @@ export const prefixRepetition: Dataset = {
         : [];
     return {
       requests: samples.map((sample, index): RequestSpec => ({ ...sample, index })),
-      notes: [...fewer, ...notes],
+      notes: [...fewer, ...notes, ...present(repeatNote(samples))],
     };
   },
 };
@@ -109,18 +112,20 @@ const joinedPart: Part = async (length, tokenizer, random, signal) => {
 
 async function textsOf(
   ids: readonly (readonly number[])[],
-  { compat, seed }: WorkloadOptions,
+  options: WorkloadOptions,
   tokenizer: Tokenizer,
   { signal, onProgress }: Making,
 ): Promise<{ texts: readonly { text: string; tokens: number }[]; notes: readonly string[] }> {
   const half = Math.floor(ids.length / 2);
-  if (compat === 'servetune') {
+  if (options.compat === 'servetune') {
+    const { seed, prefix_repetition_prefix_len: prefixLen, prefix_repetition_suffix_len: suffixLen } = options;
     const progress = (done: number, total: number): void => onProgress?.(Math.max(half, done), total);
     return exactTexts(
       ids.map((list) => withoutSpecials(list, tokenizer)),
       tokenizer,
       seed,
       { signal, onProgress: progress },
+      prefixLen + suffixLen,
     );
   }
   const texts = await tokenizer.decode(ids, signal);

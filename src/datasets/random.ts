@@ -5,6 +5,7 @@ import type { RequestSpec } from '../records/request.ts';
 import type { WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import type { Dataset } from './dataset.ts';
+import { addedByServer } from './making/count-tokens.ts';
 import {
   type Draft,
   draftOf,
@@ -14,6 +15,7 @@ import {
   truncateDrafts,
 } from './making/exact-length.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
+import { present, repeatNote } from './making/repeats.ts';
 
 /** What differs between the releases of `vllm bench serve`. */
 interface Variant {
@@ -46,7 +48,8 @@ const batch = { prompts: 256, tokens: 262_144 };
  * Prompts of consecutive token ids from a random place in the vocabulary. The same seed and tokenizer give byte for
  * byte the prompts of `vllm bench serve --dataset-name random`, of the release that `compat` names: draws from numpy's
  * `default_rng(seed)` in the order input lengths, output lengths, offsets, shared prefix. `servetune` gives those of
- * August 2026, but for vocabularies too small for that (`fewIds`) and prompts that cannot be repaired.
+ * August 2026, but for vocabularies too small for that (`fewIds`) and prompts that cannot be repaired. Two runs of ids
+ * now and then begin at the same place (four of a thousand prompts from 151,643 ids); a note says how many.
  */
 export const random: Dataset = {
   name: 'random',
@@ -86,6 +89,8 @@ export const random: Dataset = {
       }
     }
 
+    const added = addedByServer(options, making);
+    const lengths: { tokens: number; target: number }[] = [];
     const requests: RequestSpec[] = [];
     while (requests.length < count) {
       const drafts: Draft[] = [];
@@ -101,20 +106,16 @@ export const random: Dataset = {
         tokens += prefixLen + length;
       }
       await bring(drafts);
-      for (const { text, ids } of drafts) {
+      for (const { text, ids, target } of drafts) {
         const index = requests.length;
-        requests.push({ index, prompt: text, promptTokens: ids.length, outputTokens: outputLens[index] as number });
+        const promptTokens = ids.length + added;
+        requests.push({ index, prompt: text, promptTokens, outputTokens: outputLens[index] as number });
+        lengths.push({ tokens: ids.length, target });
       }
       making.onProgress?.(requests.length, count);
     }
 
-    const note = lengthNote(
-      requests.map(({ promptTokens }, i) => ({
-        tokens: promptTokens,
-        target: prefixLen + (inputLens[i] as number),
-      })),
-    );
-    return { requests, notes: note === null ? [] : [note] };
+    return { requests, notes: present(lengthNote(lengths), repeatNote(requests)) };
   },
 };
 

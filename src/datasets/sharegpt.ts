@@ -7,6 +7,7 @@ import { standInConversations } from './kept/stand-in.ts';
 import { countTokens, hasBrokenCharacter } from './making/count-tokens.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
 import { oversampled, type Sample } from './making/oversample.ts';
+import { present } from './making/repeats.ts';
 import { datasetFile, fileError } from './reading/dataset-file.ts';
 import { jsonArray } from './reading/json-array.ts';
 import { isObject } from './reading/json-lines.ts';
@@ -62,8 +63,6 @@ export const sharegpt: Dataset = {
     return { requests: made.requests, notes: [...notes, ...made.notes] };
   },
 };
-
-const present = (note: string | null): string[] => (note === null ? [] : [note]);
 
 interface Rows {
   /** With two turns or more, in the order of the file. */

@@ -5,9 +5,10 @@ import type { WorkloadOptions } from '../records/workload.ts';
 import type { ChatMessage } from '../tokenizers/chat-template.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import type { Dataset, Making } from './dataset.ts';
-import { noTemplate } from './making/chat-text.ts';
+import { doubledSpecials, noTemplate } from './making/chat-text.ts';
 import { countTokens } from './making/count-tokens.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
+import { present, repeatNote } from './making/repeats.ts';
 import { datasetFile, fileError } from './reading/dataset-file.ts';
 import { textLines } from './reading/lines.ts';
 
@@ -63,7 +64,10 @@ export const sonnet: Dataset = {
       }
       onProgress?.(requests.length, count);
     }
-    return { requests, notes: [] };
+    const { serverTemplates } = making;
+    const templated = !serverTemplates && !(options.skip_chat_template && options.compat === 'servetune');
+    const doubled = templated ? doubledSpecials(tokenizer.specialTokenCount) : null;
+    return { requests, notes: present(doubled, repeatNote(requests)) };
   },
 };
 

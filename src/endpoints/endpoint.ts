@@ -58,6 +58,8 @@ export interface StreamEvent {
   /** Nothing follows: the answer is complete now. */
   readonly done?: boolean;
   readonly promptTokens?: number;
+  /** Prompt tokens that the server took from a cache. */
+  readonly cachedTokens?: number;
   readonly outputTokens?: number;
   /** The server's message, when the event reports an error. */
   readonly error?: string;

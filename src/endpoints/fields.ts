@@ -9,3 +9,6 @@ export const isText = (value: unknown): value is string => typeof value === 'str
 /** A number of tokens; what is negative, broken or beyond all reason was not counted by anybody. */
 export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1e9;
+
+/** The same of a prompt: none has 0 tokens, so a 0 is a field that nobody filled in. */
+export const isPromptCount = (value: unknown): value is number => isCount(value) && value > 0;

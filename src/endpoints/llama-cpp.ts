@@ -1,5 +1,6 @@
+import { cachedTokens } from './cached-tokens.ts';
 import type { Endpoint, EventReader, StreamEvent } from './endpoint.ts';
-import { isCount, isFields, isText, type Writable } from './fields.ts';
+import { isCount, isFields, isPromptCount, isText, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 import { given } from './sampling.ts';
 
@@ -21,7 +22,9 @@ function reader(): EventReader {
       read.text = content;
       read.token = true;
     }
-    if (isCount(evaluated)) read.promptTokens = evaluated;
+    if (isPromptCount(evaluated)) read.promptTokens = evaluated;
+    const cached = cachedTokens(event);
+    if (cached !== undefined) read.cachedTokens = cached;
     if (isCount(predicted)) {
       read.outputTokens = predicted;
       // Without text too: the server holds back what is not a whole character yet, or may be part of a stop word. In

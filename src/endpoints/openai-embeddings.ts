@@ -1,5 +1,5 @@
 import type { Endpoint, StreamEvent } from './endpoint.ts';
-import { isCount, isFields, type Writable } from './fields.ts';
+import { isFields, isPromptCount, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 
 const isEmbedding = (item: unknown): boolean =>
@@ -37,7 +37,7 @@ export const openaiEmbeddings: Endpoint = {
     const error = reportedError(event);
     if (error !== undefined) read.error = error;
     const { data, usage } = event;
-    if (isFields(usage) && isCount(usage.prompt_tokens)) read.promptTokens = usage.prompt_tokens;
+    if (isFields(usage) && isPromptCount(usage.prompt_tokens)) read.promptTokens = usage.prompt_tokens;
     if (Array.isArray(data) && data.some(isEmbedding)) {
       read.outputTokens = 0;
       read.done = true;

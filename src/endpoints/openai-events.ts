@@ -1,5 +1,6 @@
+import { cachedTokens } from './cached-tokens.ts';
 import type { EventReader, StreamEvent } from './endpoint.ts';
-import { type Fields, isCount, isFields, isText, type Writable } from './fields.ts';
+import { type Fields, isCount, isFields, isPromptCount, isText, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 
 /** How a dialect reads one choice of an event: the text on a channel, or the empty string. */
@@ -24,9 +25,11 @@ export function openAiReader(choiceReader: ChoiceReader): EventReader {
     if (!isFields(event)) return read;
     const { usage, choices } = event;
     if (isFields(usage)) {
-      if (isCount(usage.prompt_tokens)) read.promptTokens = usage.prompt_tokens;
+      if (isPromptCount(usage.prompt_tokens)) read.promptTokens = usage.prompt_tokens;
       if (isCount(usage.completion_tokens)) read.outputTokens = usage.completion_tokens;
     }
+    const cached = cachedTokens(event);
+    if (cached !== undefined) read.cachedTokens = cached;
     const error = reportedError(event);
     if (error !== undefined) read.error = error;
     if (!Array.isArray(choices)) return read;

@@ -1,5 +1,5 @@
 import type { Endpoint, EventReader, StreamEvent } from './endpoint.ts';
-import { isCount, isFields, isText, type Writable } from './fields.ts';
+import { isCount, isFields, isPromptCount, isText, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 import { given } from './sampling.ts';
 
@@ -28,7 +28,8 @@ function reader(): EventReader {
     }
     if (isFields(about)) {
       read.choice = true;
-      if (isCount(about.prompt_tokens)) read.promptTokens = about.prompt_tokens;
+      if (isPromptCount(about.prompt_tokens)) read.promptTokens = about.prompt_tokens;
+      if (isCount(about.cached_tokens)) read.cachedTokens = about.cached_tokens;
       if (isCount(about.completion_tokens)) {
         read.outputTokens = about.completion_tokens;
         isNew = about.completion_tokens > counted;

@@ -35,6 +35,18 @@ export class SseSplitter {
     this.#sink = sink;
   }
 
+  /** Between two events: what comes next begins one, and nothing is kept of what came before. */
+  get idle(): boolean {
+    return (
+      this.#partialLength === 0 &&
+      !this.#afterCr &&
+      !this.#firstLine &&
+      this.#data === undefined &&
+      this.#error === undefined &&
+      !this.#isError
+    );
+  }
+
   push(chunk: Buffer): void {
     const length = chunk.length;
     if (length === 0) return;

@@ -1,6 +1,6 @@
 import type { Sampling } from '../records/workload.ts';
 import type { Endpoint, StreamEvent } from './endpoint.ts';
-import { isCount, isFields, isText, type Writable } from './fields.ts';
+import { isCount, isFields, isPromptCount, isText, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 import { given } from './sampling.ts';
 
@@ -45,7 +45,7 @@ export const tensorrtLlm: Endpoint = {
     if (typeof text !== 'string') return read;
     read.choice = true;
     const promptTokens = first(event.num_input_tokens);
-    if (isCount(promptTokens) && promptTokens > 0) read.promptTokens = promptTokens;
+    if (isPromptCount(promptTokens)) read.promptTokens = promptTokens;
     const tokens = first(event.num_output_tokens);
     if (isCount(tokens) && tokens > 0) read.tokens = tokens;
     if (isText(text)) read.text = text;

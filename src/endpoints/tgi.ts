@@ -1,6 +1,6 @@
 import type { Sampling } from '../records/workload.ts';
 import type { Endpoint, StreamEvent } from './endpoint.ts';
-import { isCount, isFields, isText, type Writable } from './fields.ts';
+import { isCount, isFields, isPromptCount, isText, type Writable } from './fields.ts';
 import { reportedError } from './reported-error.ts';
 import { given } from './sampling.ts';
 
@@ -55,7 +55,7 @@ export const tgi: Endpoint = {
       if (isText(details.finish_reason)) read.finishReason = details.finish_reason;
       if (isCount(details.generated_tokens)) read.outputTokens = details.generated_tokens;
       const promptTokens = details.input_length ?? details.prompt_tokens;
-      if (isCount(promptTokens)) read.promptTokens = promptTokens;
+      if (isPromptCount(promptTokens)) read.promptTokens = promptTokens;
     }
     if (typeof whole === 'string') read.done = true;
     return read;

@@ -1,7 +1,10 @@
 import { setTimeout as sleepMs } from 'node:timers/promises';
 
-/** Seconds on the monotonic clock of this process. Only differences mean anything. */
-export const now = (): number => performance.now() / 1000;
+/** `performance.now` begins with each thread; the clock of the system does not. */
+const threadBeganS = Number(process.hrtime.bigint()) / 1e9 - performance.now() / 1000;
+
+/** Seconds on the monotonic clock of this machine, the same in all threads to a microsecond. Only differences mean anything. */
+export const now = (): number => threadBeganS + performance.now() / 1000;
 
 /** Waits for `durationS` seconds; rejects with the signal's reason as soon as it aborts. */
 export async function sleep(durationS: number, signal?: AbortSignal): Promise<void> {

@@ -2,7 +2,9 @@ import { ascending, percentile } from './numbers.ts';
 
 /** How promptly this process's event loop turned while it was watched. Times in seconds. */
 export interface LoopDelay {
-  /** How late an event that falls due at a random moment is noticed, 99th percentile. */
+  /** How late an event that falls due at a random moment is noticed: percentiles and the worst. */
+  readonly p50S: number;
+  readonly p90S: number;
   readonly p99S: number;
   readonly maxS: number;
   /**
@@ -53,6 +55,8 @@ export function watchLoopDelay(periodS = 0.02): { stop(): LoopDelay } {
       const sorted = ascending(delays);
       const elapsedS = Math.max((performance.now() - startedAt) / 1000, 1e-6);
       return {
+        p50S: percentile(sorted, 50) ?? 0,
+        p90S: percentile(sorted, 90) ?? 0,
         p99S: percentile(sorted, 99) ?? 0,
         maxS: sorted.at(-1) ?? 0,
         ownP99S: percentile(ascending(own), 99) ?? 0,

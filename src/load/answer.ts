@@ -1,12 +1,15 @@
-import type { Endpoint, EventReader } from '../endpoints/endpoint.ts';
+import type { Endpoint, EventReader, StreamEvent } from '../endpoints/endpoint.ts';
 import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
 import type { Outcome, RequestRecord, RequestSpec } from '../records/request.ts';
+import { Repeats } from './repeats.ts';
 import type { ResponseHead } from './transport.ts';
 
 /** Counts over all answers of a load. */
 export interface Tally {
   /** Output tokens so far: one an event that does not say how many it carries, put right when the answer has ended. */
   outputTokens: number;
+  /** Some answer had its tokens counted by the server, so the texts of others are not needed to count theirs. */
+  serverCounts?: boolean;
 }
 
 /** Most bytes kept of a body that is not a stream of events. */
@@ -24,11 +27,15 @@ export class Answer {
   endS = 0;
   readonly tokenTimesS: number[] = [];
   malformedEvents = 0;
+  #malformedText: string | undefined;
   readonly #endpoint: Endpoint;
   readonly #readEvent: EventReader;
   readonly #keepText: boolean;
   readonly #tally: Tally;
   readonly #splitter: SseSplitter;
+  readonly #repeats: Repeats | undefined;
+  /** What the first event of the bytes that are being read said. */
+  #saidFirst: StreamEvent | undefined;
   #error: string | undefined;
   #httpStatus: number | undefined;
   #statusText = '';
@@ -44,6 +51,7 @@ export class Answer {
   #lastEventS: number | undefined;
   #firstAnswerTokenS: number | undefined;
   #serverPromptTokens: number | undefined;
+  #cachedTokens: number | undefined;
   #serverOutputTokens: number | undefined;
   #finishReason: string | undefined;
   /** Of a body that is not a stream: all of it. Of a stream without events so far: its beginning. */
@@ -53,11 +61,13 @@ export class Answer {
   /** The time of the bytes that are being read. */
   #atS = 0;
 
-  constructor(endpoint: Endpoint, tally: Tally, { keepText = false } = {}) {
+  /** `parseAll` gives every event to the parser, also where a glance at its bytes is enough. */
+  constructor(endpoint: Endpoint, tally: Tally, { keepText = false, parseAll = false } = {}) {
     this.#endpoint = endpoint;
     this.#readEvent = endpoint.reader();
     this.#tally = tally;
     this.#keepText = keepText;
+    this.#repeats = parseAll ? undefined : new Repeats();
     if (!endpoint.generates) this.#isStream = false;
     this.#splitter = new SseSplitter((text, kind) => this.#event(text, kind));
   }
@@ -77,9 +87,41 @@ export class Answer {
     if (this.#isStream === false) this.#keep(chunk, MOST_KEPT);
     else {
       if (this.#firstEventS === undefined) this.#keep(chunk, 200);
-      this.#splitter.push(chunk);
+      this.#stream(chunk);
     }
     return this.outcome !== undefined;
+  }
+
+  #stream(chunk: Buffer): void {
+    const repeats = this.#repeats;
+    if (!repeats?.learns || !this.#splitter.idle) {
+      this.#splitter.push(chunk);
+      return;
+    }
+    let at = 0;
+    for (let end = repeats.match(chunk, at); end >= 0; end = repeats.match(chunk, at)) {
+      this.#repeated(chunk, repeats);
+      at = end;
+      if (at === chunk.length) return;
+    }
+    const rest = at === 0 ? chunk : chunk.subarray(at);
+    this.#saidFirst = undefined;
+    this.#splitter.push(rest);
+    if (this.#saidFirst !== undefined && this.outcome === undefined) {
+      repeats.learn(rest, this.#saidFirst, this.#endpoint.reader());
+    }
+  }
+
+  /** An event that says nothing but its text, as the one before it. */
+  #repeated(chunk: Buffer, repeats: Repeats): void {
+    this.#lastEventS = this.#atS;
+    this.tokenTimesS.push(this.#atS);
+    this.#tokenCounts = undefined;
+    this.#count(1);
+    if (repeats.isAnswer) this.#firstAnswerTokenS ??= this.#atS;
+    if (this.#keepText || this.#tally.serverCounts !== true) {
+      this.#text += chunk.toString('utf8', repeats.textStart, repeats.textEnd);
+    }
   }
 
   /** The body ended as it should. */
@@ -119,7 +161,8 @@ export class Answer {
     const lastTokenS = generates ? times.at(-1) : this.outcome === 'ok' ? this.endS : undefined;
     const counted = this.#counted;
     const tokenCounts = times.length > 0 ? this.#tokenCounts : undefined;
-    const showsText = this.#keepText || (counted === undefined && times.length > 0);
+    const needsText = counted === undefined && times.length > 0 && this.#tally.serverCounts !== true;
+    const showsText = this.#keepText || needsText;
     return {
       index: spec.index,
       outcome: this.outcome ?? 'cancelled',
@@ -138,12 +181,14 @@ export class Answer {
       endS: this.endS,
       promptTokens: spec.promptTokens,
       ...(this.#serverPromptTokens === undefined ? {} : { serverPromptTokens: this.#serverPromptTokens }),
+      ...(this.#cachedTokens === undefined ? {} : { cachedTokens: this.#cachedTokens }),
       outputTokensAsked: spec.outputTokens,
       outputTokens: counted ?? times.length,
       outputTokensBy: counted === undefined ? 'chunks' : 'server',
       ...(this.#finishReason === undefined ? {} : { finishReason: this.#finishReason }),
       ...(showsText ? { text: this.#text } : {}),
       malformedEvents: this.malformedEvents,
+      ...(this.#malformedText === undefined ? {} : { malformedText: this.#malformedText }),
     };
   }
 
@@ -178,12 +223,12 @@ export class Answer {
       event = JSON.parse(text);
     } catch {
       if (kind === 'error') this.#settle('in_band_error', text);
-      else this.malformedEvents++;
+      else this.#passOver(text);
       return;
     }
     if (typeof event !== 'object' || event === null) {
       if (kind === 'data') {
-        this.malformedEvents++;
+        this.#passOver(text);
         return;
       }
     }
@@ -193,6 +238,7 @@ export class Answer {
 
   #read(event: unknown): void {
     const said = this.#readEvent(event);
+    this.#saidFirst ??= said;
     if (said.token) {
       this.tokenTimesS.push(this.#atS);
       if (said.tokens === undefined) this.#tokenCounts = undefined;
@@ -205,10 +251,16 @@ export class Answer {
     if (said.text !== undefined) this.#text += said.text;
     else if (said.textSoFar !== undefined) this.#text = said.textSoFar;
     if (said.promptTokens !== undefined) this.#serverPromptTokens = said.promptTokens;
+    if (said.cachedTokens !== undefined) this.#cachedTokens = said.cachedTokens;
     if (said.outputTokens !== undefined) this.#serverOutputTokens = said.outputTokens;
     if (said.finishReason !== undefined) this.#finishReason = said.finishReason;
     if (said.error !== undefined) this.#settle('in_band_error', said.error);
     else if (said.done) this.#complete();
+  }
+
+  #passOver(text: string): void {
+    this.malformedEvents++;
+    this.#malformedText ??= clip(text, 100);
   }
 
   #count(tokens: number): void {
@@ -248,6 +300,7 @@ export class Answer {
     this.#error = error;
     this.endS = this.#atS;
     this.#body = [];
+    if (this.#counted !== undefined) this.#tally.serverCounts = true;
     this.#count((this.#counted ?? this.tokenTimesS.length) - this.#tallied);
   }
 

@@ -7,8 +7,8 @@ import type { Exchange, ExchangeSink, ResponseHead } from './transport.ts';
 export interface FlightWatch {
   /** The start of the load on the clock of the transport. */
   readonly startS: number;
-  /** Something came from the server. */
-  heard(): void;
+  /** Something came from the server: so many bytes of a body, or a head. */
+  heard(bytes: number): void;
   /** The request ended, well or not; its connection may still be draining. */
   settled(flight: Flight): void;
   /** Its place is free; always after `settled`. */
@@ -36,12 +36,12 @@ export class Flight implements ExchangeSink {
   }
 
   head(head: ResponseHead): void {
-    this.#watch.heard();
+    this.#watch.heard(1);
     this.answer.head(head);
   }
 
   bytes(chunk: Buffer, atS: number): boolean {
-    this.#watch.heard();
+    this.#watch.heard(chunk.length);
     if (!this.answer.bytes(chunk, atS - this.#watch.startS)) return false;
     this.#watch.settled(this);
     return true;

@@ -1,7 +1,8 @@
 import type { LoopDelay } from '../kit/loop-delay.ts';
-import { ascending, percentile } from '../kit/numbers.ts';
-import type { RequestRecord } from '../records/request.ts';
+import { percentile } from '../kit/numbers.ts';
+import type { RecordList } from '../records/request.ts';
 import type { ClientHealth } from '../records/summary.ts';
+import type { LaneResult } from './lane.ts';
 
 /** From where on the client, not the server, is what was measured. Each with its reason. */
 export const clientLimits = {
@@ -36,41 +37,73 @@ export const clientLimits = {
 
 /** What a load says about its client. */
 export interface ClientMeasurements {
-  readonly loop: LoopDelay;
-  readonly records: readonly RequestRecord[];
+  /** One for each thread. */
+  readonly lanes: readonly LaneResult[];
+  readonly records: RecordList;
   readonly durationS: number;
   /** The limit that was asked for; null is none. */
   readonly concurrencyAsked: number | null;
-  readonly concurrencyReached: number;
   /** All requests were due at once. */
   readonly rateIsInfinite: boolean;
-  readonly socketsOpened: number;
   /** The first request that failed because this side ran out of something: `EMFILE: ...`. */
   readonly clientFault?: string;
 }
 
 /** Health of the client over one load, with the verdict whether its numbers are the server's. */
 export function clientHealth(measured: ClientMeasurements): ClientHealth {
-  const lags = ascending(measured.records.map((r) => Math.max(0, r.sendS - r.intendedSendS)));
+  const { lanes, records } = measured;
+  const lagOf = new Float64Array(records.length);
+  let events = 0;
+  let at = 0;
+  for (const { sendS, intendedSendS, tokenTimesS } of records) {
+    lagOf[at++] = Math.max(0, sendS - intendedSendS);
+    events += tokenTimesS.length;
+  }
+  const lags = lagOf.sort();
+  const loop = worst(lanes);
+  const reads = lanes.reduce((sum, lane) => sum + lane.reads, 0);
+  const concurrencyReached = Math.max(0, ...lanes.map(({ mostInFlight }) => mostInFlight));
   const figures = {
-    loopDelayP99S: measured.loop.p99S,
-    loopDelayMaxS: measured.loop.maxS,
-    cpuShare: measured.loop.cpuShare,
+    loopDelayP99S: loop.p99S,
+    loopDelayMaxS: loop.maxS,
+    cpuShare: loop.cpuShare,
     sendLagP50S: percentile(lags, 50) ?? 0,
     sendLagP99S: percentile(lags, 99) ?? 0,
     sendLagMaxS: lags.at(-1) ?? 0,
     concurrencyAsked: measured.concurrencyAsked,
-    concurrencyReached: measured.concurrencyReached,
-    socketsOpened: measured.socketsOpened,
+    concurrencyReached,
+    socketsOpened: lanes.reduce((sum, lane) => sum + lane.socketsOpened, 0),
+    workers: lanes.length,
+    loopDelays: lanes.map(({ loop: { p50S, p90S, p99S, maxS } }) => ({ p50S, p90S, p99S, maxS })),
+    reads,
+    eventsPerRead: reads > 0 ? events / reads : null,
   };
-  const reasons = faults(measured, figures.sendLagP99S);
+  const reasons = faults(measured, loop, figures);
   return reasons.length === 0
     ? { ...figures, verdict: 'ok' }
     : { ...figures, verdict: 'client_bound', reason: reasons.join('; ') };
 }
 
-function faults(measured: ClientMeasurements, sendLagP99S: number): string[] {
-  const { loop, records, durationS, concurrencyAsked, concurrencyReached } = measured;
+/** Each figure of the thread that is worst in it: one that is late spoils what the others read well. */
+function worst(lanes: readonly LaneResult[]): LoopDelay {
+  const most = (of: (loop: LoopDelay) => number): number => Math.max(0, ...lanes.map(({ loop }) => of(loop)));
+  return {
+    p50S: most((loop) => loop.p50S),
+    p90S: most((loop) => loop.p90S),
+    p99S: most((loop) => loop.p99S),
+    maxS: most((loop) => loop.maxS),
+    ownP99S: most((loop) => loop.ownP99S),
+    busyShare: most((loop) => loop.busyShare),
+    cpuShare: most((loop) => loop.cpuShare),
+  };
+}
+
+function faults(
+  measured: ClientMeasurements,
+  loop: LoopDelay,
+  { sendLagP99S, concurrencyReached }: Pick<ClientHealth, 'sendLagP99S' | 'concurrencyReached'>,
+): string[] {
+  const { records, durationS, concurrencyAsked } = measured;
   if (records.length === 0) return [];
   const reasons: string[] = [];
   if (measured.clientFault !== undefined) reasons.push(`requests failed on this side: ${measured.clientFault}`);

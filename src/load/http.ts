@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isIP } from 'node:net';
 import { now } from '../kit/clock.ts';
-import { systemCode } from '../kit/errors.ts';
-import type { Exchange, ExchangeSink, Transport } from './transport.ts';
+import { InputError, messageOf, systemCode } from '../kit/errors.ts';
+import { Connection, hangUp, type Peer } from './connection.ts';
+import type { Exchange, ExchangeSink, ResponseHead, Transport } from './transport.ts';
 
 export interface HttpOptions {
   /** Where every request goes, query included. */
@@ -35,37 +35,44 @@ const CONNECT_TIMEOUT_MS = 2000;
  * HTTP/1.1 over keep-alive connections, as many as there are requests under way. No proxy, no redirect, no time limit of
  * its own, and no retry but one: when a request goes out on an idle connection that the server had closed and not one
  * byte came back, it is sent once more on a fresh one, and counted. The host's name is resolved once.
+ *
+ * It stands on bare sockets: a load of thousands of streams is mostly small reads, and Node's own HTTP client spends
+ * about half as much again on each (`docs/performance.md`). Throws an InputError for headers that cannot be sent.
  */
 export async function openHttp(options: HttpOptions): Promise<Transport> {
   const { url } = options;
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const secure = url.protocol === 'https:';
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
-  const spare: Socket[] = [];
-  /** Opened before the load: as prone to have gone stale as one that was used. */
-  const early = new WeakSet<Socket>();
-  const opening = new Set<Socket>();
+  const peer: Peer = { host, port, secure, ...(options.ca === undefined ? {} : { ca: options.ca }) };
+  const headStart = requestHead(url, options.headers);
+  const idle: Connection[] = [];
+  const all = new Set<Connection>();
   let socketsOpened = 0;
   let staleRetries = 0;
+  /** Of connections that are gone. */
+  let readsBefore = 0;
 
-  const open = (address: string): Socket => {
+  const open = (address: string): Connection => {
     socketsOpened++;
-    const where = { host: address, port, noDelay: true, keepAlive: true };
-    if (!secure) return connectTcp(where);
-    const servername = isIP(host) === 0 ? host : '';
-    return connectTls({ ...where, servername, ALPNProtocols: ['http/1.1'], ...(options.ca ? { ca: options.ca } : {}) });
+    const connection = new Connection(peer, address);
+    all.add(connection);
+    connection.socket.once('close', () => {
+      all.delete(connection);
+      readsBefore += connection.reads;
+    });
+    return connection;
   };
 
-  /** Resolves with the socket once it is connected, else with undefined: the requests will tell what is wrong. */
-  const openEarly = (address: string): Promise<Socket | undefined> =>
+  /** Resolves with the connection once it stands, else with undefined: the requests will tell what is wrong. */
+  const openEarly = (address: string): Promise<Connection | undefined> =>
     new Promise((resolve) => {
-      const socket = open(address);
-      opening.add(socket);
-      socket.on('error', ignore);
+      const connection = open(address);
+      const { socket } = connection;
       const done = (): void => {
-        opening.delete(socket);
         socket.setTimeout(0);
-        resolve(socket.destroyed ? undefined : socket);
+        connection.wasIdle = true;
+        resolve(connection.usable ? connection : undefined);
       };
       socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy());
       socket.once('close', done);
@@ -73,45 +80,32 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
     });
 
   const giveUp = (): void => {
-    for (const socket of opening) socket.destroy();
+    for (const connection of all) connection.drop();
   };
   options.signal.addEventListener('abort', giveUp, { once: true });
-  const address = await resolveAddress(host, openEarly, spare);
-  while (spare.length < options.preconnect && !options.signal.aborted) {
-    const wave = Math.min(CONNECT_WAVE, options.preconnect - spare.length);
-    const sockets = await Promise.all(Array.from({ length: wave }, () => openEarly(address)));
-    const connected = sockets.filter((socket) => socket !== undefined);
-    spare.push(...connected);
+  const address = await resolveAddress(host, openEarly, idle);
+  while (idle.length < options.preconnect && !options.signal.aborted) {
+    const wave = Math.min(CONNECT_WAVE, options.preconnect - idle.length);
+    const opened = await Promise.all(Array.from({ length: wave }, () => openEarly(address)));
+    const connected = opened.filter((connection) => connection !== undefined);
+    idle.push(...connected);
     if (connected.length < wave) break;
   }
   options.signal.removeEventListener('abort', giveUp);
-  for (const socket of spare) early.add(socket);
 
-  const connect = (): Socket => {
-    for (let socket = spare.pop(); socket; socket = spare.pop()) {
-      if (socket.destroyed || !socket.writable || socket.readableEnded) continue;
-      socket.removeListener('error', ignore);
-      return socket;
-    }
+  const take = (): Connection => {
+    for (let connection = idle.pop(); connection; connection = idle.pop()) if (connection.usable) return connection;
     return open(address);
   };
-  const agent = new LoadAgent(connect);
-
-  const headers: Record<string, string> = {
-    host: url.host,
-    accept: '*/*',
-    'content-type': 'application/json',
-    ...(url.username === '' ? {} : { authorization: basic(url) }),
-    ...lowerCase(options.headers),
-  };
-  const path = `${url.pathname}${url.search}`;
 
   const send = (body: Buffer, sink: ExchangeSink, id?: string): Exchange => {
+    const head = `${headStart}${id === undefined ? '' : `x-request-id: ${id}\r\n`}content-length: ${body.length}\r\n\r\n`;
     const sentS = now();
     let over = false;
     let released = false;
     let drain: NodeJS.Timeout | undefined;
-    let current: ClientRequest;
+    let connection = take();
+    let fresh = !connection.wasIdle;
 
     const release = (): void => {
       if (released) return;
@@ -119,80 +113,51 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
       clearTimeout(drain);
       sink.released(now());
     };
-    const broken = (error: Error): void => {
-      if (!over) {
-        over = true;
-        sink.broken(error, now());
-      }
-      release();
-    };
     const discard = (): void => {
       if (released) return;
-      current.destroy();
+      connection.drop();
       release();
     };
     // Timers run before reads: a process that was held up must look once for what has arrived meanwhile.
     const discardUnlessRead = (): void => void setImmediate(discard);
 
-    const read = (response: IncomingMessage): void => {
-      sink.head(
-        {
-          status: response.statusCode ?? 0,
-          statusText: response.statusMessage ?? '',
-          ...(response.headers.location ? { location: response.headers.location } : {}),
-        },
-        readTime(),
-      );
-      response.on('data', (chunk: Buffer) => {
-        if (over || !sink.bytes(chunk, readTime())) return;
+    const carried = {
+      head: (responseHead: ResponseHead): void => sink.head(responseHead, connection.readAtS),
+      body(bytes: Buffer): void {
+        if (over || !sink.bytes(bytes, connection.readAtS)) return;
         over = true;
         drain = setTimeout(discardUnlessRead, DRAIN_MS);
-      });
-      response.on('end', () => {
+      },
+      complete(): void {
         if (!over) {
           over = true;
-          sink.end(now());
+          sink.end(connection.readAtS);
         }
-        // The agent takes the connection back in the next tick; whoever sends now must find it there.
-        process.nextTick(release);
-      });
-      response.on('error', broken);
-      response.on('close', () => broken(new Error('the connection closed in the middle of the body')));
-    };
-
-    const attempt = (fresh: boolean): void => {
-      let before = 0;
-      let answered = false;
-      current = request({
-        method: 'POST',
-        path,
-        headers: { ...headers, ...(id === undefined ? {} : { 'x-request-id': id }), 'content-length': body.length },
-        ...(fresh ? { createConnection: () => open(address) } : { agent }),
-      });
-      current.once('socket', (socket: Socket) => {
-        before = socket.bytesRead;
-      });
-      current.once('response', (response: IncomingMessage) => {
-        answered = true;
-        read(response);
-      });
-      current.on('error', (error) => {
-        const { socket } = current;
-        const idleBefore = current.reusedSocket || (socket !== null && early.has(socket));
-        const silent = !answered && (socket?.bytesRead ?? before) === before;
-        if (!over && !fresh && idleBefore && silent && isReset(error) && now() - sentS < STALE_S) {
+        // Whoever sends now must find the connection there.
+        if (!released && connection.usable) idle.push(connection);
+        release();
+      },
+      lost(error: Error): void {
+        if (!over && !fresh && !connection.answered && isReset(error) && now() - sentS < STALE_S) {
           staleRetries++;
-          attempt(true);
-        } else broken(error);
-      });
-      current.end(body);
+          fresh = true;
+          connection = open(address);
+          connection.send(head, body, carried);
+          return;
+        }
+        if (!over) {
+          over = true;
+          sink.broken(error, now());
+        }
+        release();
+      },
     };
-    attempt(false);
+    connection.send(head, body, carried);
 
     return {
       cancel() {
         over = true;
-        current.destroy();
+        connection.drop();
         release();
       },
     };
@@ -206,25 +171,38 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
     get staleRetries() {
       return staleRetries;
     },
+    get reads() {
+      let reads = readsBefore;
+      for (const connection of all) reads += connection.reads;
+      return reads;
+    },
     close() {
-      agent.destroy();
-      for (const socket of spare) socket.destroy();
+      for (const connection of all) connection.drop();
     },
   };
 }
 
-/** Node's agent, with connections from our own hand and no limit on how many are kept (its own is 256). */
-class LoadAgent extends Agent {
-  readonly #connect: () => Socket;
-
-  constructor(connect: () => Socket) {
-    super({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: Number.POSITIVE_INFINITY });
-    this.#connect = connect;
-  }
-
-  override createConnection(): Socket {
-    return this.#connect();
-  }
+/** The request's head up to the headers that differ from one request to the next. */
+function requestHead(url: URL, given: Readonly<Record<string, string>>): string {
+  const headers: Record<string, string> = {
+    host: url.host,
+    accept: '*/*',
+    'content-type': 'application/json',
+    ...(url.username === '' ? {} : { authorization: basic(url) }),
+    ...lowerCase(given),
+  };
+  const problems = Object.entries(headers).flatMap(([name, value]) => {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+      return [];
+    } catch (error) {
+      return [{ place: '--header', message: messageOf(error), hint: 'headers are KEY=VALUE, in Latin characters' }];
+    }
+  });
+  if (problems.length > 0) throw new InputError(problems);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}`;
 }
 
 /**
@@ -233,8 +211,8 @@ class LoadAgent extends Agent {
  */
 async function resolveAddress(
   host: string,
-  tryOpen: (address: string) => Promise<Socket | undefined>,
-  spare: Socket[],
+  tryOpen: (address: string) => Promise<Connection | undefined>,
+  idle: Connection[],
 ): Promise<string> {
   if (isIP(host) !== 0) return host;
   const found = await lookup(host, { all: true }).catch(() => []);
@@ -243,34 +221,16 @@ async function resolveAddress(
   const addresses = [...new Set([...found.map(({ address }) => address), ...loopback])];
   if (addresses.length < 2) return addresses[0] ?? host;
   for (const address of addresses) {
-    const socket = await tryOpen(address);
-    if (!socket) continue;
-    spare.push(socket);
+    const connection = await tryOpen(address);
+    if (!connection) continue;
+    idle.push(connection);
     return address;
   }
   return addresses[0] ?? host;
 }
 
-let readAtS = -1;
-const forgetReadTime = (): void => {
-  readAtS = -1;
-};
-
-/**
- * The time of the read that is being handled: the same for all that one read of a socket brings, so that events which
- * arrived together are seen to have arrived together.
- */
-function readTime(): number {
-  if (readAtS < 0) {
-    readAtS = now();
-    process.nextTick(forgetReadTime);
-  }
-  return readAtS;
-}
-
-const ignore = (): void => {};
-
-const isReset = (error: Error): boolean => ['ECONNRESET', 'EPIPE', 'ECONNABORTED'].includes(systemCode(error) ?? '');
+const isReset = (error: Error): boolean =>
+  error.message === hangUp || ['ECONNRESET', 'EPIPE', 'ECONNABORTED'].includes(systemCode(error) ?? '');
 
 const basic = (url: URL): string =>
   `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`;

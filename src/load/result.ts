@@ -1,10 +1,12 @@
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList } from '../records/request.ts';
 import type { ClientHealth } from '../records/summary.ts';
 import type { LoadProgress } from './progress.ts';
 
 export interface LoadResult {
-  /** One for every request that was sent, in the order in which they ended. */
-  readonly records: readonly RequestRecord[];
+  /** When the load began, on the clock of `kit/clock.ts`; all times of the records count from here. */
+  readonly startS: number;
+  /** One for every request that was sent, about in the order in which they ended. */
+  readonly records: RecordList;
   /** ok + failed + not sent. With a duration to fill: as many as were sent, and at least `minRequests`. */
   readonly asked: number;
   readonly notSent: number;
@@ -26,4 +28,8 @@ export interface LoadHooks {
   onProgress?(progress: LoadProgress): void;
   /** Where the records go as they end, one JSON object a line. */
   readonly recordsPath?: string;
+  /** Threads that send the load; 1, the default, is the caller's own. What is sent does not depend on it. */
+  readonly workers?: number;
+  /** Connections are opened before the clock starts where all requests are due at once; false opens them as they are needed. */
+  readonly preconnect?: boolean;
 }

@@ -1,13 +1,15 @@
-import { isBurst } from './arrivals.ts';
-import { openHttp } from './http.ts';
+import { arrivalTimes, isBurst } from './arrivals.ts';
+import { readyBodies } from './bodies.ts';
+import { Course } from './course.ts';
 import { openJournal } from './journal.ts';
+import { requestBody } from './lane.ts';
+import { openLane } from './lane-open.ts';
+import { type LaneTask, type RunningLane, startLaneThread } from './lane-thread.ts';
 import { Load } from './load.ts';
 import { checkPlan, type LoadPlan } from './plan.ts';
 import { checkOpenFiles } from './preflight.ts';
 import type { LoadHooks, LoadResult } from './result.ts';
 import { type LoadTarget, requestUrl } from './target.ts';
-import type { Transport } from './transport.ts';
-import { warmUpClient } from './warmup.ts';
 
 export type { LoadPlan } from './plan.ts';
 export type { LoadProgress } from './progress.ts';
@@ -24,31 +26,102 @@ export type { LoadTarget } from './target.ts';
  */
 export async function runLoad(target: LoadTarget, plan: LoadPlan, hooks: LoadHooks): Promise<LoadResult> {
   checkPlan(plan);
-  const pool = plan.minDurationS > 0 ? plan.requests.length : plan.minRequests;
-  const atOnce = Math.min(plan.maxConcurrency ?? Number.POSITIVE_INFINITY, pool);
+  const due = dueTimes(plan);
+  const atOnce = Math.min(plan.maxConcurrency ?? Number.POSITIVE_INFINITY, due.length);
   const burst = isBurst(plan.arrivals) && plan.requests[0]?.dueS === undefined;
   if (burst || plan.maxConcurrency !== null) checkOpenFiles(atOnce);
-
-  await warmUpClient(target.endpoint, hooks.signal);
 
   let load: Load | undefined;
   const journal =
     hooks.recordsPath === undefined
       ? undefined
       : await openJournal(hooks.recordsPath, (error) => load?.abandon('cancelled', error.message));
-  let transport: Transport | undefined;
+  const lanes: RunningLane[] = [];
   try {
-    transport = await openHttp({
-      url: requestUrl(target),
-      headers: target.headers ?? {},
-      preconnect: burst ? atOnce : 0,
-      ...(target.ca === undefined ? {} : { ca: target.ca }),
-      signal: hooks.signal,
+    const threads = Math.max(1, Math.min(hooks.workers ?? 1, atOnce));
+    const course = Course.of(due, threads);
+    const running = new Load({ plan, hooks, course, journal });
+    load = running;
+    const tasks = tasksOf(target, plan, course, {
+      threads,
+      // Without a limit each thread would take what it can get: a burst is shared out evenly, as its connections are.
+      limit: plan.maxConcurrency ?? (burst ? atOnce : null),
+      preconnect: burst && hooks.preconnect !== false ? atOnce : 0,
+      ready: atOnce,
     });
-    load = new Load(target, plan, hooks, transport, journal);
-    return await load.run();
+    if (threads === 1) {
+      for (const task of tasks) lanes.push(await laneHere(task, target, hooks.signal, running));
+    } else {
+      const start = async (task: LaneTask): Promise<void> => {
+        lanes.push(await startLaneThread(task, (packed, refusals) => running.records(packed, refusals)));
+      };
+      await Promise.all(tasks.map(start));
+    }
+    return await running.run(lanes);
   } finally {
-    transport?.close();
+    for (const lane of lanes) lane.close();
     await journal?.close();
   }
+}
+
+/** When each request that may be sent is due. A dataset's own clock goes before the arrivals that were asked for. */
+function dueTimes({ requests, arrivals, minRequests, minDurationS }: LoadPlan): Float64Array {
+  const count = minDurationS > 0 ? requests.length : minRequests;
+  const times = arrivalTimes(count, arrivals);
+  for (let i = 0; i < count; i++) times[i] = requests[i]?.dueS ?? (times[i] as number);
+  return times;
+}
+
+interface Sharing {
+  readonly threads: number;
+  /** Most requests in flight over all threads; null is no limit. */
+  readonly limit: number | null;
+  /** Connections to open before the load. */
+  readonly preconnect: number;
+  /** Bodies to make ready before the load. */
+  readonly ready: number;
+}
+
+/** What each thread has to do. */
+function tasksOf(target: LoadTarget, plan: LoadPlan, course: Course, sharing: Sharing): readonly LaneTask[] {
+  const { endpoint, model, headers = {}, ca } = target;
+  const { threads, limit, preconnect, ready } = sharing;
+  const share = (whole: number, thread: number): number => Math.floor(whole / threads) + (thread < whole % threads ? 1 : 0); // biome-ignore format: one formula
+  const lanePlan = {
+    minRequests: plan.minRequests,
+    minDurationS: plan.minDurationS,
+    ask: plan.ask,
+    ...(plan.extraBody === undefined ? {} : { extraBody: plan.extraBody }),
+    ...(plan.requestIdPrefix === undefined ? {} : { requestIdPrefix: plan.requestIdPrefix }),
+    ...(plan.keepText === undefined ? {} : { keepText: plan.keepText }),
+    ...(plan.requestTimeoutS === undefined ? {} : { requestTimeoutS: plan.requestTimeoutS }),
+  };
+  const common = {
+    memory: course.memory,
+    plan: lanePlan,
+    backend: endpoint.name,
+    model,
+    url: requestUrl(target).href,
+    headers,
+    ...(ca === undefined ? {} : { ca }),
+    requests: plan.requests,
+    ...readyBodies(plan.requests, ready, (spec) => requestBody(spec, { endpoint, model, plan: lanePlan })),
+  };
+  return Array.from({ length: threads }, (_, thread) => ({
+    ...common,
+    thread,
+    limit: limit === null ? null : share(limit, thread),
+    preconnect: share(preconnect, thread),
+  }));
+}
+
+/** A lane on this thread. */
+async function laneHere(
+  task: LaneTask,
+  { endpoint }: LoadTarget,
+  signal: AbortSignal,
+  load: Load,
+): Promise<RunningLane> {
+  const { lane, close } = await openLane(task, endpoint, signal, (record, refusal) => load.record(record, refusal));
+  return { run: (startS) => lane.run(startS), abandon: (reason) => lane.abandon(reason), close };
 }

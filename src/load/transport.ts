@@ -37,6 +37,8 @@ export interface Transport {
   readonly socketsOpened: number;
   /** Requests that were sent a second time because the idle connection they went out on had been closed meanwhile. */
   readonly staleRetries: number;
+  /** Reads of connections that brought something. */
+  readonly reads: number;
   /** Drops every connection. */
   close(): void;
 }

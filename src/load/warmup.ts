@@ -1,13 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import { atOnce } from './arrivals.ts';
+import { now } from '../kit/clock.ts';
+import { Course } from './course.ts';
 import { openHttp } from './http.ts';
-import { Load } from './load.ts';
-import type { LoadPlan } from './plan.ts';
+import { Lane } from './lane.ts';
 
 const REQUESTS = 32;
 const EVENTS = 32;
+/** Given up after that. */
+const LONGEST_MS = 2000;
 /** Reads as one token in every dialect. */
 const event = `data: ${JSON.stringify({
   id: 'chatcmpl-0123456789abcdef',
@@ -52,7 +54,21 @@ export async function warmUpClient(endpoint: Endpoint, signal: AbortSignal): Pro
     const baseUrl = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     const transport = await openHttp({ url: baseUrl, headers: {}, preconnect: 8, signal });
     try {
-      await new Load({ baseUrl, endpoint, model: 'warm-up' }, plan, { signal }, transport, undefined).run();
+      const lane = new Lane({
+        thread: 0,
+        course: Course.of(new Float64Array(REQUESTS), 1),
+        plan: { minRequests: REQUESTS, minDurationS: 0, ask: { sampling: {}, ignoreEos: false, compat: 'servetune' } },
+        endpoint,
+        model: 'warm-up',
+        limit: 16,
+        transport,
+        request: (index) => ({ index, prompt: 'warm', promptTokens: 1, outputTokens: EVENTS }),
+        prepared: () => undefined,
+        onRecord() {},
+      });
+      const limit = setTimeout(() => lane.abandon('it takes too long'), LONGEST_MS);
+      await lane.run(now());
+      clearTimeout(limit);
     } finally {
       transport.close();
     }
@@ -63,18 +79,3 @@ export async function warmUpClient(endpoint: Endpoint, signal: AbortSignal): Pro
     server.close();
   }
 }
-
-const plan: LoadPlan = {
-  requests: Array.from({ length: REQUESTS }, (_, index) => ({
-    index,
-    prompt: 'warm',
-    promptTokens: 1,
-    outputTokens: EVENTS,
-  })),
-  minRequests: REQUESTS,
-  minDurationS: 0,
-  maxConcurrency: 16,
-  arrivals: atOnce,
-  ask: { sampling: {}, ignoreEos: false, compat: 'servetune' },
-  loadTimeoutS: 2,
-};

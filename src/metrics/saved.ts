@@ -21,7 +21,7 @@ export interface SavedSummaryOptions {
 /**
  * A saved result by servetune's own definitions: the keys of vLLM's newest saved JSON in their order, so that whatever
  * reads those reads this, with the figures of the summary in them (null where not measured) and everything else under
- * `servetune`. A plain object, strict JSON.
+ * `servetune`, with the version of that part. A plain object, strict JSON.
  */
 export function savedSummary(summary: Summary, options: SavedSummaryOptions): Record<string, unknown> {
   const { run, client, problems, notes } = options;
@@ -31,7 +31,7 @@ export function savedSummary(summary: Summary, options: SavedSummaryOptions): Re
     ...(summary.pooling ? poolingPart(summary, options.records) : generationPart(summary, options.records)),
     ...(changes.length === 0 ? {} : { rps_change_events: changes }),
     ...latencyPart(summary, options),
-    servetune: { summary, client, problems, notes },
+    servetune: { schema: 1, summary, client, problems, notes },
   }) as Record<string, unknown>;
 }
 

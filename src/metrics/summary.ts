@@ -61,6 +61,9 @@ export function summarize(records: readonly RequestRecord[], options: SummaryOpt
     durationS,
     inputTokens,
     inputTokensByClient: sum(({ promptTokens }) => promptTokens),
+    cachedInputTokens: ok.some(({ cachedTokens }) => cachedTokens !== undefined)
+      ? sum(({ cachedTokens = 0 }) => cachedTokens)
+      : null,
     outputTokens,
     outputTokensAsked: generates ? sum(({ outputTokensAsked }) => outputTokensAsked) : 0,
     requestThroughput: rate(ok.length),

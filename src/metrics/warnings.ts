@@ -13,6 +13,8 @@ const bufferedFrom = 0.1;
 const severalTokensFrom = 1.05;
 /** Relative difference of the two counts of prompt tokens that is worth a word. */
 const promptsDifferFrom = 0.05;
+/** Share of the prompt tokens that came from a cache, above which it was not the work that was asked for. */
+const cachedFrom = 0.05;
 
 /** What a reader of the summary of these records must know besides its numbers, each a sentence. */
 export const warningsOf = (records: readonly RequestRecord[]): readonly string[] => {
@@ -25,6 +27,7 @@ export const warningsOf = (records: readonly RequestRecord[]): readonly string[]
     implausible(ok),
     whole(ok),
     promptLength(ok),
+    cached(ok),
     countedHere(ok),
     malformed(records),
   ].filter((warning) => warning !== undefined);
@@ -50,7 +53,8 @@ function usageWithoutTokens(records: readonly RequestRecord[]): string | undefin
 }
 
 function severalTokens(ok: readonly RequestRecord[]): string | undefined {
-  const streamed = ok.filter(({ tokenTimesS }) => tokenTimesS.length > 0);
+  // Of an answer that came whole another warning tells.
+  const streamed = ok.filter(({ tokenTimesS }) => tokenTimesS.length > 1);
   const events = sum(streamed, ({ tokenTimesS }) => tokenTimesS.length);
   const perEvent = sum(streamed, ({ outputTokens }) => outputTokens) / events;
   if (!(perEvent >= severalTokensFrom)) return undefined;
@@ -60,14 +64,17 @@ function severalTokens(ok: readonly RequestRecord[]): string | undefined {
 function buffered(ok: readonly RequestRecord[]): string | undefined {
   let gaps = 0;
   let together = 0;
+  let events = 0;
   for (const { tokenTimesS } of ok) {
+    if (tokenTimesS.length > 1) events += tokenTimesS.length;
     for (let i = 1; i < tokenTimesS.length; i++) {
       gaps++;
       if ((tokenTimesS[i] as number) - (tokenTimesS[i - 1] as number) <= togetherWithinS) together++;
     }
   }
   if (gaps === 0 || together / gaps < bufferedFrom) return undefined;
-  return `${((together / gaps) * 100).toFixed(0)} % of the gaps between events are zero: the engine, or something on the way, sends several events together, so ITL is not the time between tokens.`;
+  const perRead = (events / (events - together)).toFixed(1);
+  return `${((together / gaps) * 100).toFixed(0)} % of the gaps between events are zero: buffered upstream. The engine, or something on the way, sends several events together, ${perRead} at a time on average, so ITL is not the time between tokens.`;
 }
 
 /** Flagged, never removed: whoever drops samples drops the ones that tell of a fault. */
@@ -94,6 +101,14 @@ function promptLength(ok: readonly RequestRecord[]): string | undefined {
   return `The server counted ${each(server)} prompt tokens a request, this client ${each(client)} (a chat template, or another tokenizer): the server’s figures are reported.`;
 }
 
+/** vLLM leaves the count out where it is 0, so a request that does not tell of one counts for 0 beside others that do. */
+function cached(ok: readonly RequestRecord[]): string | undefined {
+  const hits = sum(ok, ({ cachedTokens = 0 }) => cachedTokens);
+  const all = sum(ok, ({ serverPromptTokens, promptTokens }) => serverPromptTokens ?? promptTokens);
+  if (hits <= cachedFrom * all) return undefined;
+  return `The server took ${hits} of ${all} prompt tokens (${((hits / all) * 100).toFixed(1)} %) from its cache of earlier prompts: it had less to compute than prompts that it sees for the first time. Reset its cache, start it anew, or take another seed.`;
+}
+
 function countedHere(ok: readonly RequestRecord[]): string | undefined {
   const byChunks = ok.filter(({ outputTokensBy }) => outputTokensBy === 'chunks').length;
   const byTokenizer = ok.filter(({ outputTokensBy }) => outputTokensBy === 'tokenizer').length;
@@ -109,5 +124,7 @@ function malformed(records: readonly RequestRecord[]): string | undefined {
   const lines = sum(records, ({ malformedEvents }) => malformedEvents);
   if (lines === 0) return undefined;
   const hit = records.filter(({ malformedEvents }) => malformedEvents > 0).length;
-  return `${lines === 1 ? '1 event' : `${lines} events`} of ${requests(hit)} could not be parsed and were skipped.`;
+  const text = records.find(({ malformedText }) => malformedText !== undefined)?.malformedText;
+  const first = text === undefined ? '' : ` (${lines === 1 ? '' : 'the first: '}${JSON.stringify(text)})`;
+  return `Malformed events: ${lines}, in ${requests(hit)}${first}. They could not be parsed and were passed over.`;
 }

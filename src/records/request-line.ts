@@ -23,12 +23,14 @@ const requestLine = z.looseObject({
   endS: timeS,
   promptTokens: count,
   serverPromptTokens: count.optional(),
+  cachedTokens: count.optional(),
   outputTokensAsked: count,
   outputTokens: count,
   outputTokensBy: z.enum(['server', 'tokenizer', 'chunks']),
   finishReason: z.string().optional(),
   text: z.string().optional(),
   malformedEvents: count,
+  malformedText: z.string().optional(),
 });
 
 /** A record from the JSON of its line, or the sentence that says why it is none. */

@@ -34,6 +34,11 @@ export type Outcome = (typeof outcomes)[number];
 /** Who counted the output tokens: the server's `usage`, a tokenizer on this side, or nobody (one a chunk is assumed). */
 export type TokenCounter = 'server' | 'tokenizer' | 'chunks';
 
+/** Records that need not all be in memory as objects at once: an array, or a packed log that unpacks them one by one. */
+export interface RecordList extends Iterable<RequestRecord> {
+  readonly length: number;
+}
+
 /**
  * What happened to one request, raw and final. All times are seconds since the start of the load (the moment from which
  * the first request is due), on the client's monotonic clock. A time that never came is absent.
@@ -69,6 +74,8 @@ export interface RequestRecord {
   readonly promptTokens: number;
   /** `usage.prompt_tokens`: the template included. */
   readonly serverPromptTokens?: number;
+  /** Those of `serverPromptTokens` that came from a cache of earlier prompts, where the server tells. */
+  readonly cachedTokens?: number;
   readonly outputTokensAsked: number;
   readonly outputTokens: number;
   readonly outputTokensBy: TokenCounter;
@@ -77,4 +84,6 @@ export interface RequestRecord {
   readonly text?: string;
   /** Data lines that could not be parsed; the request goes on. */
   readonly malformedEvents: number;
+  /** The beginning of the first of them. */
+  readonly malformedText?: string;
 }

@@ -68,6 +68,8 @@ export interface Summary {
   readonly inputTokens: number;
   /** The same, counted on this side only. */
   readonly inputTokensByClient: number;
+  /** Those of `inputTokens` that the server took from a cache of earlier prompts; null when it told of no request. */
+  readonly cachedInputTokens?: number | null;
   readonly outputTokens: number;
   /** Output tokens that the ok requests were asked to produce. */
   readonly outputTokensAsked: number;
@@ -114,6 +116,19 @@ export interface ClientHealth {
   /** Most requests in flight at once. */
   readonly concurrencyReached: number;
   readonly socketsOpened: number;
+  /** Threads that sent the load. Absent, as all optional fields may be, from results of older versions. */
+  readonly workers?: number;
+  /** Delay of the event loop of each of them, seconds. */
+  readonly loopDelays?: readonly {
+    readonly p50S: number;
+    readonly p90S: number;
+    readonly p99S: number;
+    readonly maxS: number;
+  }[];
+  /** Reads of connections that brought something. */
+  readonly reads?: number;
+  /** Token-bearing events a read: above 1, a read brought several, and their gaps are those of the reads. Null of none. */
+  readonly eventsPerRead?: number | null;
   readonly verdict: 'ok' | 'client_bound';
   /** Why it is client-bound. */
   readonly reason?: string;

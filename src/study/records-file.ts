@@ -73,6 +73,15 @@ function readVllm(path: string, text: string): KeptRecords {
       },
     ]);
   }
+  if (typeof json === 'object' && json !== null && 'servetune' in json) {
+    throw new InputError([
+      {
+        place: path,
+        message: 'is a result of servetune, which holds less than the records that it came from',
+        hint: `give those: ${path.replace(/\.json$/, '')}.records.jsonl`,
+      },
+    ]);
+  }
   const { records, outputs, facts } = fromVllmDetailed(json, path);
   return { path, records, vllm: { outputs, facts }, notes: facts.notes };
 }

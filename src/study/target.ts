@@ -46,7 +46,9 @@ export async function findServer(
   }
   if ([502, 503, 504].includes(answer.status)) {
     const message = `${url.href} answers ${answer.status}: ${body.slice(0, 200)}`;
-    throw new NobodyThere([{ place: '--base-url', message, hint: 'the server is not up yet, or what stands before it finds none' }]);
+    throw new NobodyThere([
+      { place: '--base-url', message, hint: 'the server is not up yet, or what stands before it finds none' },
+    ]);
   }
   const served = answer.ok ? modelsIn(body) : null;
   if (wanted === undefined) {

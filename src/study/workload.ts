@@ -6,6 +6,7 @@ import type { LoadPlan } from '../load/plan.ts';
 import type { LoadProgress } from '../load/progress.ts';
 import { type LoadResult, runLoad } from '../load/runner.ts';
 import type { LoadTarget } from '../load/target.ts';
+import { workersFor } from '../load/workers.ts';
 import { sanityProblems } from '../metrics/sanity.ts';
 import { summarize } from '../metrics/summary.ts';
 import type { RequestRecord, RequestSpec } from '../records/request.ts';
@@ -40,6 +41,13 @@ export interface WorkloadRunOptions {
   readonly recordsPath?: string;
   /** What goes into the requests besides the workload. */
   readonly more?: Pick<LoadPlan, 'extraBody' | 'requestIdPrefix' | 'keepText'> & { readonly logprobs?: number };
+  /** How this side sends; as it thinks best when absent. */
+  readonly client?: {
+    readonly workers: number | 'auto';
+    readonly preconnect: boolean;
+    /** A client that could not keep up does not make the measurement invalid. */
+    readonly allowBound: boolean;
+  };
   readonly signal: AbortSignal;
   onPhase?(phase: LoadPhase, progress?: PhaseProgress): void;
   /** What each request of a list has of its own (a LoRA adapter); the same for the same place in the list. */
@@ -106,20 +114,24 @@ export async function runWorkload(
   await options.beforeMeasuring?.();
 
   onPhase?.('measuring');
+  const workers = options.client?.workers ?? 'auto';
   const loadBegan = now();
   const load = await runLoad(
     { ...target, endpoint },
     { ...plan, requests },
     {
       signal,
+      workers: workers === 'auto' ? workersFor({ ...plan, requests }) : workers,
+      preconnect: options.client?.preconnect ?? true,
       onProgress: (progress) => onPhase?.('measuring', progress),
       ...(options.recordsPath === undefined ? {} : { recordsPath: options.recordsPath }),
     },
   );
   const loadS = now() - loadBegan;
   const beganAt = new Date(Date.now() - load.durationS * 1000);
+  const sent = [...load.records];
   // Whoever interrupts does not want to wait for that.
-  const records = tokenizer && !signal.aborted ? await recount(load.records, tokenizer, signal) : load.records;
+  const records = tokenizer && !signal.aborted ? await recount(sent, tokenizer, signal) : sent;
   const summary = summarize(records, {
     asked: load.asked,
     percentiles: options.percentiles,
@@ -132,7 +144,9 @@ export async function runWorkload(
   const problems = [
     ...sanityProblems(summary, { pinnedOutput: workload.ignore_eos && endpoint.generates }),
     ...(load.ranOut === undefined ? [] : [load.ranOut]),
-    ...(load.client.verdict === 'client_bound' ? [`client-bound: ${load.client.reason}`] : []),
+    ...(load.client.verdict === 'client_bound' && !options.client?.allowBound
+      ? [`client-bound: ${load.client.reason}`]
+      : []),
   ];
   const hash = promptsHash(requests.slice(0, load.asked));
   return { load, records, summary, client: load.client, problems, promptsHash: hash, warmupS, loadS, beganAt };

@@ -70,14 +70,14 @@ describe('servetune bench serve against the embedded engine', () => {
     expect(stderr).toMatch(/does not serve “gpt-9”[\s\S]*it serves: tiny-qwen3/);
   });
 
-  it('calls a measurement with failures invalid, with exit code 3', async () => {
-    const { code, stdout, stderr } = await servetune([
+  it('says that prompts do not fit the engine, and sends none', async () => {
+    const before = await counter('prompt_tokens_total');
+    const { code, stderr } = await servetune([
       'bench', 'serve', '--port', String(port), '--random-input-len', '9000', '--random-output-len', '6', '--num-prompts', '2',
     ]); // biome-ignore format: a command line
-    expect(code).toBe(3);
-    expect(figure(stdout, 'Failed requests:')).toBe(2);
-    expect(stdout).not.toContain('NaN');
-    expect(stderr).toContain('invalid measurement');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/2 of 2 requests need more than the \d+ tokens that the server takes: up to 9006/);
+    expect(await counter('prompt_tokens_total')).toBe(before);
   });
 });
 
@@ -123,8 +123,8 @@ describe('servetune bench serve against another OpenAI-compatible server', () =>
   it('works without a tokenizer of its own, below a path, and counts what the server counted', async () => {
     const { port } = server.address() as AddressInfo;
     const { code, stdout, stderr } = await servetune([
-      'bench', 'serve', '--base-url', `http://127.0.0.1:${port}/api`, '--random-input-len', '20', '--random-output-len', '6',
-      '--num-prompts', '16', '--max-concurrency', '4',
+      'bench', 'serve', '--base-url', `http://127.0.0.1:${port}/api`, '--backend', 'openai-chat', '--random-input-len', '20',
+      '--random-output-len', '6', '--num-prompts', '16', '--max-concurrency', '4',
     ]); // biome-ignore format: a command line
     expect(invalid(stderr)).toEqual([]);
     expect([0, 3]).toContain(code);

@@ -6,7 +6,7 @@ import type { FinishedTrial } from '../../src/records/trial.ts';
 import { openStore } from '../../src/store/store.ts';
 
 /** The command line as it was built; `npm test` builds before it tests. */
-const main = resolve(import.meta.dirname, '../../bin/servetune.cjs');
+export const main = resolve(import.meta.dirname, '../../bin/servetune.cjs');
 
 /** Models made for tests, shared by all of them. */
 export const cacheDir = join(tmpdir(), 'servetune-test-cache');

@@ -5,9 +5,7 @@ import { parse } from 'yaml';
 import type { Endpoint, RequestOptions, Wish } from '../../src/endpoints/endpoint.ts';
 import { unsupported } from '../../src/endpoints/sampling.ts';
 import { atOnce } from '../../src/load/arrivals.ts';
-import { openHttp } from '../../src/load/http.ts';
-import { Load } from '../../src/load/load.ts';
-import { requestUrl } from '../../src/load/target.ts';
+import { runLoad } from '../../src/load/runner.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
 import type { Sampling } from '../../src/records/workload.ts';
 import { type Replay, type Script, type Seen, type Step, startReplay } from '../load/replay.ts';
@@ -142,34 +140,18 @@ async function send(
 ): Promise<{ records: readonly RequestRecord[]; startS: number }> {
   const { signal } = new AbortController();
   const target = { baseUrl: replay.baseUrl, endpoint, model: 'm' };
-  const transport = await openHttp({ url: requestUrl(target), headers: {}, preconnect: 0, signal });
-  try {
-    const load = new Load(
-      target,
-      {
-        requests: Array.from({ length: count }, (_, index) => ({
-          index,
-          prompt: 'x',
-          promptTokens: 1,
-          outputTokens: 8,
-        })),
-        minRequests: count,
-        minDurationS: 0,
-        maxConcurrency: 4,
-        arrivals: atOnce,
-        ask: { sampling: {}, ignoreEos: true, compat: 'servetune' },
-        keepText: true,
-      },
-      { signal },
-      transport,
-      undefined,
-    );
-    const { records } = await load.run();
-    expect(records).toHaveLength(count);
-    return { records, startS: load.startS };
-  } finally {
-    transport.close();
-  }
+  const plan = {
+    requests: Array.from({ length: count }, (_, index) => ({ index, prompt: 'x', promptTokens: 1, outputTokens: 8 })),
+    minRequests: count,
+    minDurationS: 0,
+    maxConcurrency: 4,
+    arrivals: atOnce,
+    ask: { sampling: {}, ignoreEos: true, compat: 'servetune' } as const,
+    keepText: true,
+  };
+  const { records, startS } = await runLoad(target, plan, { signal });
+  expect(records).toHaveLength(count);
+  return { records: [...records], startS };
 }
 
 function check(record: RequestRecord, one: Case, startS: number, seen: Seen, dialect: Dialect): void {
@@ -185,8 +167,10 @@ function check(record: RequestRecord, one: Case, startS: number, seen: Seen, dia
   equal('output_tokens', record.outputTokens);
   equal('by', record.outputTokensBy);
   equal('malformed', record.malformedEvents);
+  equal('malformed_text', record.malformedText);
   equal('finish', record.finishReason);
   equal('prompt_tokens', record.serverPromptTokens ?? 'none');
+  equal('cached', record.cachedTokens ?? 'none');
   equal('text', record.text);
   equal('reads', new Set(record.tokenTimesS).size);
   if (wanted.outcome === 'ok') expect(record.error).toBeUndefined();

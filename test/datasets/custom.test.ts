@@ -20,7 +20,7 @@ describe('the chat template', () => {
     expect(await promptOf({ skip_chat_template: true }, false)).toBe('Say hello.');
   });
 
-  it('is applied twice as by vLLM in its compat modes only, and said to be', async () => {
+  it('is applied twice as by vLLM in its compat modes only, and said to be (case 50)', async () => {
     const { requests, notes } = await made(custom, { ...options, compat: 'vllm-0.11.0' }, 1, { serverTemplates: true });
     expect(requests[0]?.prompt).toBe(templated);
     expect(notes).toEqual([expect.stringContaining('once more')]);

@@ -33,6 +33,22 @@ it('leaves enough as they are, and takes no more than asked for', () => {
   expect(oversampled(samples(5), 5, options('servetune')).notes).toEqual([]);
 });
 
+it('says when rows of the file are alike (case 54)', () => {
+  const twice = [...samples(3), ...samples(2)];
+  expect(oversampled(twice, 5, options('servetune')).notes).toEqual([
+    expect.stringMatching(/^2 of 5 prompts are repeats; .*\.$/),
+  ]);
+  expect(oversampled(twice, 3, options('servetune')).notes).toEqual([]);
+  expect(oversampled(twice, 4, options('servetune')).notes).toEqual([expect.stringMatching(/^1 of 4 prompts is a /)]);
+  expect(oversampled(twice, 9, options('servetune', 0, true)).notes).toEqual([
+    'The dataset has only 5 of the 9 prompts that were asked for.',
+    expect.stringMatching(/^2 of 5 prompts are repeats/),
+  ]);
+  expect(oversampled(twice, 10, options('servetune')).notes).toEqual([
+    expect.stringMatching(/^7 of 10 prompts are repeats, since the dataset has only 5;/),
+  ]);
+});
+
 it('makes fewer where repeats are not wanted, or where there is nothing to repeat', () => {
   const { requests, notes } = oversampled(samples(5), 8, options('servetune', 0, true));
   expect(requests.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);

@@ -125,6 +125,36 @@ it('draws every id where a small vocabulary has too few places to begin', async 
   expect(made.flatMap(idsOf).filter((id) => specialIds.includes(id))).toEqual([]);
 });
 
+describe('prompts that come twice (case 54)', () => {
+  const repeatsIn = async (changes: Record<string, unknown>, count: number, tokenizer: Tokenizer) => {
+    const { requests, notes } = await random.make(options(changes), count, making(tokenizer));
+    return { repeats: count - new Set(requests.map(({ prompt }) => prompt)).size, notes };
+  };
+
+  it.each(compatModes)('are counted, as few as they are (%s)', async (compat) => {
+    // Of a thousand places in this vocabulary, some are the same: these are vLLM's own.
+    const { repeats, notes } = await repeatsIn({ compat, random_input_len: 20, seed: 42 }, 1000, plain());
+    expect(repeats).toBe(5);
+    expect(notes).toEqual([expect.stringMatching(/^5 of 1000 prompts are repeats; a prefix cache answers repeats /)]);
+  });
+
+  it.each([100, 1000, 16_383])('are none with %i ids that leave room for others', async (vocabSize) => {
+    const { repeats, notes } = await repeatsIn({ random_input_len: 12, seed: 1 }, 100, plain({ vocabSize }));
+    expect([repeats, notes]).toEqual([0, []]);
+  });
+
+  it('are said to be where the vocabulary has no more', async () => {
+    const { repeats, notes } = await repeatsIn({ random_input_len: 1 }, 500, plain({ vocabSize: 100 }));
+    expect(repeats).toBeGreaterThanOrEqual(400);
+    expect(notes).toEqual([expect.stringMatching(new RegExp(`^${repeats} of 500 prompts are repeats`))]);
+  });
+
+  it('are not made by working in batches, which all draw on', async () => {
+    const { repeats } = await repeatsIn({ random_input_len: 12 }, 700, plain({ vocabSize: 100 }));
+    expect(repeats).toBe(0);
+  });
+});
+
 it('leaves room for the special tokens that the tokenizer adds', async () => {
   const [made] = await make({ random_input_len: 10 }, 1, plain({ specialTokenCount: 2 }));
   expect(made?.promptTokens).toBe(8);
@@ -164,7 +194,7 @@ it('leaves a prompt too long that cannot be made shorter', async () => {
   const tokenizer = plain({ encode: async (texts) => texts.map(() => [1, 2, 3]) });
   const { requests, notes } = await random.make(options({ random_input_len: 1 }), 2, making(tokenizer));
   expect(requests.map((r) => r.promptTokens)).toEqual([3, 3]);
-  expect(notes).toEqual(['2 of 2 prompts have another length than asked, by at most 2 tokens.']);
+  expect(notes[0]).toBe('2 of 2 prompts have another length than asked, by at most 2 tokens.');
 });
 
 it('is as short as its text in the way of v0.11.0', async () => {
@@ -285,7 +315,7 @@ it.each([
   [{ random_input_len: 2 }, 3, 4],
   [{ random_input_len: 1, random_range_ratio: 0.5 }, 0, 2],
   [{ random_input_len: 2, random_range_ratio: 0.75 }, 1, 5],
-])('refuses %j with %i special tokens, and says what is least', async (changes, specialTokenCount, least) => {
+])('refuses %j with %i special tokens, and says what is least (case 47)', async (changes, specialTokenCount, least) => {
   const ask = (length: number) => make({ ...changes, random_input_len: length }, 3, plain({ specialTokenCount }));
   const error = await ask(changes.random_input_len).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(InputError);

@@ -101,7 +101,7 @@ describe('the limits of lengths', () => {
   });
 });
 
-it('leaves out rows that cannot be used, and says why', async () => {
+it('leaves out rows that cannot be used, and says why (case 45)', async () => {
   const long = 'm'.repeat(1_000_000);
   const rows = [
     { id: 'none' },
@@ -145,7 +145,7 @@ it('leaves out rows that cannot be used, and says why', async () => {
 it.each([
   ['no rows', [], 'give a JSON array of'],
   ['no usable ones', [turns('a', 'b'), turns('one'), {}], 'give a JSON array of'],
-])('refuses a file with %s, with the counts', async (_, rows, hint) => {
+])('refuses a file with %s, with the counts (case 45)', async (_, rows, hint) => {
   const error = await make(rows, {}, 3).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(InputError);
   const [problem, ...more] = (error as InputError).problems;

@@ -66,7 +66,7 @@ describe('a result block of vLLM', () => {
     expect(read(glm)[0]?.workload.maxConcurrency).toBe(512);
   });
 
-  it('keeps rows that it does not know, and what was not measured as null', () => {
+  it('keeps rows that it does not know, and what was not measured as null (case 64)', () => {
     const odd = glm
       .replace('651.51', 'N/A')
       .replace('8204000', '8,204,000')

@@ -52,7 +52,7 @@ describe('a result file of vLLM', () => {
     });
   });
 
-  it('keeps keys that it does not know, of a newer version or of the user’s own metadata', () => {
+  it('keeps keys that it does not know, of a newer version or of the user’s own metadata (case 64)', () => {
     const [result] = read(newest);
     expect(result).toMatchObject({
       source: { version: 'vllm-2026-like' },
@@ -68,7 +68,7 @@ describe('a result file of vLLM', () => {
     });
   });
 
-  it('reads what is there of a file, whichever keys are missing', () => {
+  it('reads what is there of a file, whichever keys are missing (case 64)', () => {
     fc.assert(
       fc.property(fc.subarray(Object.keys(oldFields)), (keys) => {
         const part = Object.fromEntries([...keys, 'completed'].map((key) => [key, oldFields[key]]));

@@ -41,7 +41,7 @@ export interface Replay extends AsyncDisposable {
 /** A real HTTP server on loopback that plays a script for each request. */
 export async function startReplay(
   script: Script | ((n: number, seen: Seen) => Script),
-  options: { host?: string; tls?: { key: string; cert: string } } = {},
+  options: { host?: string; port?: number; tls?: { key: string; cert: string } } = {},
 ): Promise<Replay> {
   let open = 0;
   const listener = (request: import('node:http').IncomingMessage, response: ServerResponse): void => {
@@ -73,7 +73,7 @@ export async function startReplay(
   server.on('connection', () => {
     replay.connections++;
   });
-  await new Promise<void>((resolve) => server.listen(0, options.host ?? '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve));
   const { port, address } = server.address() as AddressInfo;
   const replay: Replay = {
     baseUrl: new URL(`${options.tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`),

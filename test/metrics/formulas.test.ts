@@ -35,7 +35,7 @@ it('has no answer TTFT when the answer never began', () => {
   expect(of(ttft, r)).toEqual([100]);
 });
 
-it('ten events, 9 ms apart, of three tokens each', () => {
+it('ten events, 9 ms apart, of three tokens each (case 12)', () => {
   const r = record({ tokens: 10, gapS: 0.009, outputTokens: 30 });
   expect(of(tpot, r)[0]).toBeCloseTo(81 / 29, 5);
   expect(of(itl, r)).toEqual(new Array(9).fill(9));

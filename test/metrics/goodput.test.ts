@@ -18,7 +18,7 @@ it('the limit itself is within', () => {
   expect(isGood(record({ tokenTimesS: [0.25, 0.5] }), { ttft: 250, tpot: 250, e2el: 500 })).toBe(true);
 });
 
-describe('an answer of one token', () => {
+describe('an answer of one token (case 58)', () => {
   const one = record({ tokens: 1 });
   it('has no TPOT and is judged by the others', () => {
     expect(isGood(one, { tpot: 1, ttft: 101 })).toBe(true);

@@ -5,7 +5,7 @@ import { peakOutputThroughput } from '../../src/metrics/peaks.ts';
 import { failedRecord, record } from './request-record.ts';
 
 describe('peak output throughput', () => {
-  it('counts tokens, not events: three tokens every 9 ms', () => {
+  it('counts tokens, not events: three tokens every 9 ms (case 13)', () => {
     const r = record({ tokens: 334, gapS: 0.009, outputTokens: 1002 });
     const mean = 1002 / r.endS;
     const peak = peakOutputThroughput([r], r.endS) as number;

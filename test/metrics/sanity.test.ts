@@ -68,7 +68,7 @@ it('misses the time to first token where there was a stream', () => {
   expect(sanityProblems({ ...good, latencies })).toEqual(['No time to first token was measured.']);
 });
 
-describe('figures of somebody else', () => {
+describe('figures of somebody else (case 63)', () => {
   // As published for a 9B model with speculative decoding.
   const published = {
     asked: 1000, ok: 514, durationS: 12.27, inputTokens: 65_400, outputTokens: 66_130, totalTokenThroughput: 12_792,

@@ -46,7 +46,13 @@ describe('a saved summary', () => {
 
   it('carries everything else under its own key', () => {
     const saved = savedSummary(summary, { ...options, problems: ['a problem'], notes: ['a note'] });
-    expect(saved.servetune).toEqual({ summary, client: null, problems: ['a problem'], notes: ['a note'] });
+    expect(saved.servetune).toEqual({
+      schema: 1,
+      summary,
+      client: null,
+      problems: ['a problem'],
+      notes: ['a note'],
+    });
     expect(JSON.parse(JSON.stringify(saved))).toEqual(saved);
   });
 

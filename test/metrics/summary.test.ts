@@ -77,6 +77,13 @@ it('counts the tokens of ok requests only, by the server where it tells', () => 
   expect(summary).toMatchObject({ inputTokens: 75 + 64, inputTokensByClient: 128, outputTokens: 10, failed: 1 });
 });
 
+it('counts the prompt tokens from a cache of ok requests, where the server told of any (case 53)', () => {
+  expect(of([record(), record()]).cachedInputTokens).toBeNull();
+  expect(of([record({ cachedTokens: 0 })]).cachedInputTokens).toBe(0);
+  const failed = failedRecord({ cachedTokens: 64 });
+  expect(of([record({ cachedTokens: 16 }), record(), record({ cachedTokens: 32 }), failed]).cachedInputTokens).toBe(48);
+});
+
 it('lasts from the start of the load to the end of the last request, failed ones too', () => {
   expect(of([record({ sendS: 1, endS: 2 }), failedRecord({ endS: 4 })])).toMatchObject({
     durationS: 4,

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { importFile } from '../../src/importers/import-file.ts';
 import { type ImportedResult, nothingTold } from '../../src/records/imported.ts';
@@ -43,6 +44,52 @@ describe('an imported result', () => {
     ['its median is 0', { completed: 10, outputTokens: 1000 }, { latencies: { itl: { mean: 0.1, median: 0, sd: null, percentiles: {} } } }, /median ITL/], // biome-ignore format: a row
   ])('is invalid when %s', (_, figures, more, problem) => {
     expect(problemsOf(figures, more)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  /** A result file of vLLM with some of its keys changed, as it would be imported. */
+  const imported = (changes: Record<string, unknown>) => {
+    const file = JSON.parse(readFileSync(resolve(fixtures, 'vllm-2026-08.json'), 'utf8'));
+    const path = join(mkdtempSync(join(tmpdir(), 'servetune-import-')), 'r.json');
+    writeFileSync(path, JSON.stringify({ ...file, ...changes }));
+    return importFile(path, 'auto').map(judged);
+  };
+
+  it('is imported and invalid where a file says that nothing was completed (case 57)', () => {
+    const zeros = Object.fromEntries(
+      Object.entries(JSON.parse(readFileSync(resolve(fixtures, 'vllm-2026-08.json'), 'utf8')))
+        .filter(([key, value]) => typeof value === 'number' && /_ms$|throughput|total_|goodput|max_/.test(key))
+        .map(([key]) => [key, 0]),
+    );
+    for (const duration of [1.5, 0]) {
+      const [read, ...more] = imported({ ...zeros, completed: 0, failed: 7, num_prompts: 7, duration });
+      expect(more).toEqual([]);
+      expect(read?.figures).toMatchObject({ completed: 0, failed: 7, durationS: duration, requestThroughput: 0 });
+      expect(read?.problems).toEqual([expect.stringMatching(/^Not one of 7 requests succeeded/)]);
+      expect(JSON.stringify(read)).not.toMatch(/NaN|Infinity/);
+    }
+    const [untold] = imported({ completed: 0, failed: undefined, num_prompts: undefined });
+    expect(untold?.problems).toEqual([expect.stringMatching(/^Not one request succeeded/)]);
+  });
+
+  it('is rejected for everything at once that a published file had (case 63)', () => {
+    const [read] = imported({
+      num_prompts: 1000, completed: 514, failed: 0, duration: 12.27, total_input_tokens: 65_400, total_output_tokens: 66_130,
+      request_throughput: 514 / 12.27, output_throughput: 66_130 / 12.27, total_token_throughput: 12_792,
+      max_output_tokens_per_s: 20_132_659, median_ttft_ms: 0, median_itl_ms: 0, median_tpot_ms: 0.21, p95_ttft_ms: 'N/A',
+    }); // biome-ignore format: one file
+    expect(read?.latencies.ttft?.percentiles['95']).toBeNull();
+    expect(read?.problems).toEqual([
+      expect.stringMatching(/^486 of 1000 requests neither succeeded nor are counted as failed/),
+      expect.stringMatching(/^The total token throughput is 12792\.00\/s, but 131530 over 12\.27 s are 10719\.64/),
+      expect.stringMatching(/^The peak is over 20 times the mean/),
+      expect.stringMatching(/^The median TTFT is 0\.00 ms/),
+      expect.stringMatching(/^The median ITL is 0\.00 ms/),
+    ]);
+  });
+
+  it('with failures is never believed, however fast it was (case 63)', () => {
+    const [read] = imported({ completed: 999, failed: 1, num_prompts: 1000, request_throughput: 1e9 });
+    expect(read?.problems[0]).toMatch(/^1 of 1000 requests failed/);
   });
 
   it('is not blamed for being printed with two decimals', () => {

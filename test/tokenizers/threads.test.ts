@@ -7,9 +7,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portableTokenizer } from '../../src/tokenizers/portable.ts';
 import { codecOf, sourceOf } from '../../src/tokenizers/source.ts';
 import { startThreads } from '../../src/tokenizers/threads.ts';
-import { expectFreshBuild } from './built.ts';
+import { expectFreshBuild } from '../built.ts';
 
-beforeAll(expectFreshBuild);
+beforeAll(() =>
+  expectFreshBuild('tokenizers', 'worker', 'source', 'byte-level', 'byte-tables', 'pair-merge', 'library', 'packing'),
+);
 
 const root = join(import.meta.dirname, '../..');
 const bundledFile = join(root, 'assets/tiny-qwen3/tokenizer.json');

@@ -20,6 +20,24 @@ const loadOptions = {
   min_duration_s: workloadOptions.shape.min_duration_s,
 };
 
+/** The load client itself. */
+const clientOptions = {
+  workers: z
+    .union([z.literal('auto'), z.int().min(1).max(64)])
+    .default('auto')
+    .describe('Threads that send and read; auto takes one for each 25,000 tokens a second, and at most half the cores'),
+  preconnect: z
+    .boolean()
+    .default(true)
+    .describe('Open the connections before the clock starts where all requests are due at once'),
+  allow_client_bound: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Do not call a measurement invalid because this client was the bottleneck; the verdict stays in the result',
+    ),
+};
+
 const compatOptions = {
   compat: workloadOptions.shape.compat.describe(
     'Whose prompts, request bodies, defaults, metrics, result block and exit code',
@@ -52,6 +70,7 @@ export const benchServeOptions = z.strictObject({
   ...requestOptions,
   ...arrivalOptions,
   ...loadOptions,
+  ...clientOptions,
   ...samplingOptions,
   temperature: samplingOptions.temperature.describe(
     'Sampling temperature; 0 is greedy; default: the server’s, and 0 as in vLLM 0.11.0 and 0.11.1',
@@ -85,6 +104,7 @@ export const benchServeGroups: readonly OptionGroup[] = [
   { title: 'Dataset', keys: generalDataset },
   ...datasetGroups,
   { title: 'Arrivals', keys: [...keys(arrivalOptions), ...keys(loadOptions)] },
+  { title: 'Client', keys: keys(clientOptions) },
   { title: 'Sampling', keys: keys(samplingOptions), about: 'What is left out is not sent: the server decides.' },
   { title: 'Results', keys: keys(resultOptions) },
   { title: 'Compatibility', keys: keys(compatOptions) },

@@ -38,6 +38,14 @@ export interface RequestPlan {
   readonly lora?: { readonly modules: readonly string[]; readonly assignment: 'random' | 'round-robin' };
 }
 
+/** How this side sends. */
+export interface ClientPlan {
+  readonly workers: number | 'auto';
+  readonly preconnect: boolean;
+  /** A client that could not keep up does not make the measurement invalid. */
+  readonly allowBound: boolean;
+}
+
 /** What is printed and kept. */
 export interface ResultPlan {
   /** Sections of the result block, in the order given. */
@@ -75,6 +83,7 @@ export interface BenchPlan {
   readonly warmups: number;
   readonly server: ServerPlan;
   readonly request: RequestPlan;
+  readonly client: ClientPlan;
   readonly result: ResultPlan;
   /** What the user should know before the load begins, each a sentence. */
   readonly notes: readonly string[];

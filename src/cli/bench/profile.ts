@@ -31,11 +31,7 @@ export async function stopProfile(access: Access, signal: AbortSignal, note: (te
   if (fault !== undefined) note(`warning: the server may still be profiling: ${fault}`);
 }
 
-async function call(
-  route: string,
-  { baseUrl, headers }: Access,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function call(route: string, { baseUrl, headers }: Access, signal: AbortSignal): Promise<string | undefined> {
   const url = routeOf(baseUrl, route);
   try {
     const answer = await fetch(url, { method: 'POST', headers, signal });

@@ -27,6 +27,7 @@ export function resolveBench(
     warmups: given.num_warmups,
     server: serverOf(given),
     request: requestOf(given, unique),
+    client: { workers: given.workers, preconnect: given.preconnect, allowBound: given.allow_client_bound },
     result: resultOf(given),
     notes: benchNotes(given),
   };

@@ -56,6 +56,7 @@ export async function sendBench(plan: BenchPlan, terminal: Terminal): Promise<Se
       pool: new PromptPool(workload, defaultCacheDir(environment)),
       tokenizer,
       warmups: plan.warmups,
+      client: plan.client,
       percentiles: [...new Set([...studyPercentiles, ...result.percentiles])],
       signal,
       more: {

@@ -15,8 +15,8 @@ import { fetchedDataset } from './fetch.ts';
 
 /** Part of every key: count it up when the form of the kept files changes. */
 const formatRevision = 1;
-/** Part of every key: count it up whenever any dataset makes other requests of the same input than before. */
-export const datasetsRevision = 1;
+/** Part of every key: count it up whenever any dataset makes other requests or notes of the same input than before. */
+export const datasetsRevision = 2;
 
 export interface CacheLimits {
   /** Sets that are made faster are not kept, seconds. */

@@ -2,6 +2,7 @@ import { InputError } from '../../kit/errors.ts';
 import type { WorkloadOptions } from '../../records/workload.ts';
 import type { ChatMessage } from '../../tokenizers/chat-template.ts';
 import type { Making } from '../dataset.ts';
+import { present } from './repeats.ts';
 
 /** Turns the messages of a row into the text that is sent. */
 export interface ChatText {
@@ -44,18 +45,20 @@ export function chatText(
   const notes: string[] = [];
   if (serverTemplates) {
     notes.push('The chat template is in the prompts and the server applies it once more, as with `vllm bench serve`.');
-  } else if (specialTokenCount > 0) {
-    notes.push(
-      `Prompts hold the special tokens of the chat template, and the server adds ${specialTokenCount} in front, unless ` +
-        'the request body says "add_special_tokens": false.',
-    );
-  }
+  } else notes.push(...present(doubledSpecials(specialTokenCount)));
   return {
     templated: true,
     notes,
     textOf: (messages) => chatTemplate.render(messages, { ...variables, addGenerationPrompt: true }),
   };
 }
+
+/** What to say of prompts in the chat template where a completions endpoint puts special tokens in front of any prompt. */
+export const doubledSpecials = (specialTokenCount: number): string | null =>
+  specialTokenCount === 0
+    ? null
+    : `Prompts hold the special tokens of the chat template, and the server adds ${specialTokenCount} in front, unless ` +
+      'the request body says "add_special_tokens": false.';
 
 export const noTemplate = (tokenizer: string): InputError =>
   new InputError([

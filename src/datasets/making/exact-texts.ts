@@ -12,8 +12,8 @@ export interface ExactText {
 }
 
 /**
- * Texts that encode to as many tokens as each list has ids: lists whose text does so already keep it, others are cut off
- * or filled up at their end. Fillings come from a generator of their own, so that they change nothing else that is drawn.
+ * Texts that encode to as many tokens as each list has ids, or to `target`: lists whose text does so already keep it,
+ * others are cut off or filled up at their end. Fillings come from a generator of their own, so that they change nothing else that is drawn.
  * The note tells of texts that did not settle.
  */
 export async function exactTexts(
@@ -21,17 +21,20 @@ export async function exactTexts(
   tokenizer: Tokenizer,
   seed: number,
   { signal, onProgress }: Pick<Making, 'signal' | 'onProgress'>,
+  target?: number,
 ): Promise<{ texts: readonly ExactText[]; notes: readonly string[] }> {
   const random = createRandom(seed);
   const texts: ExactText[] = [];
   for (let from = 0; from < lists.length; from += batch) {
-    const drafts = lists.slice(from, from + batch).map((ids) => draftOf(ids, ids.length));
+    const drafts = lists.slice(from, from + batch).map((ids) => draftOf(ids, target ?? ids.length));
     await settleLengths(drafts, tokenizer, random, signal);
     await shortenDrafts(drafts, tokenizer, signal);
     for (const { text, ids } of drafts) texts.push({ text, tokens: ids.length });
     onProgress?.(texts.length, lists.length);
   }
-  const note = lengthNote(texts.map(({ tokens }, i) => ({ tokens, target: (lists[i] as readonly number[]).length })));
+  const note = lengthNote(
+    texts.map(({ tokens }, i) => ({ tokens, target: target ?? (lists[i] as readonly number[]).length })),
+  );
   return { texts, notes: note === null ? [] : [note] };
 }
 
