@@ -13,6 +13,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./bench-serve.ts')).default,
   },
   {
+    name: 'bench self',
+    summary: 'measure what the load client itself can do on this machine',
+    load: async () => (await import('./bench-self.ts')).default,
+  },
+  {
     name: 'dataset',
     summary: 'print the requests that a load would send, without a server',
     load: async () => (await import('./dataset.ts')).default,

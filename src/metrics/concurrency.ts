@@ -1,4 +1,25 @@
-import type { RequestRecord } from '../records/request.ts';
+import { Sample } from '../kit/sample.ts';
+import type { RecordList } from '../records/request.ts';
+import { type Fold, fold } from './fold.ts';
+
+/** When requests were sent and when they ended, failed ones included; each in ascending order. */
+export interface Flights {
+  readonly sendsS: Float64Array;
+  readonly endsS: Float64Array;
+}
+
+export function flightsFold(expected: number): Fold<Flights> {
+  const [sends, ends] = [new Sample(expected), new Sample(expected)];
+  return {
+    add({ sendS, endS }) {
+      sends.add(sendS);
+      ends.add(endS);
+    },
+    result: () => ({ sendsS: sends.ascending(), endsS: ends.ascending() }),
+  };
+}
+
+export const flightsOf = (records: RecordList): Flights => fold(records, flightsFold(records.length));
 
 /** From `atS` on, until the next step, `inFlight` requests are under way. */
 export interface Step {
@@ -7,33 +28,33 @@ export interface Step {
 }
 
 /**
- * How many requests are under way, over time: each over [sendS, endS), failed ones included. Steps in order of time, no
- * two at the same moment; the last one is down to 0.
+ * How many requests are under way, over time: each over [sendS, endS). Steps in order of time, no two at the same
+ * moment; the last one is down to 0.
  */
-export function concurrencySteps(records: readonly RequestRecord[]): readonly Step[] {
-  const starts = Float64Array.from(records, ({ sendS }) => sendS).sort();
-  const ends = Float64Array.from(records, ({ endS }) => endS).sort();
-  const steps: Step[] = [];
+export function* concurrencySteps({ sendsS, endsS }: Flights): Generator<Step> {
   let started = 0;
   let ended = 0;
-  while (ended < ends.length) {
-    const atS = Math.min(starts[started] ?? Number.POSITIVE_INFINITY, ends[ended] as number);
-    while ((starts[started] ?? Number.POSITIVE_INFINITY) <= atS) started++;
-    while ((ends[ended] ?? Number.POSITIVE_INFINITY) <= atS) ended++;
-    steps.push({ atS, inFlight: started - ended });
+  while (ended < endsS.length) {
+    const atS = Math.min(sendsS[started] ?? Number.POSITIVE_INFINITY, endsS[ended] as number);
+    while ((sendsS[started] ?? Number.POSITIVE_INFINITY) <= atS) started++;
+    while ((endsS[ended] ?? Number.POSITIVE_INFINITY) <= atS) ended++;
+    yield { atS, inFlight: started - ended };
   }
-  return steps;
 }
 
 /** Requests under way in [fromS, toS], averaged over the time: the seconds that they spend in it over its length. */
-export function meanConcurrency(records: readonly RequestRecord[], fromS: number, toS: number): number | null {
-  if (!(toS > fromS)) return null;
-  const spent = records.reduce(
-    (sum, { sendS, endS }) => sum + Math.max(0, Math.min(endS, toS) - Math.max(sendS, fromS)),
-    0,
-  );
-  return spent / (toS - fromS);
+export function meanConcurrencyFold(fromS: number, toS: number): Fold<number | null> {
+  let spentS = 0;
+  return {
+    add({ sendS, endS }) {
+      spentS += Math.max(0, Math.min(endS, toS) - Math.max(sendS, fromS));
+    },
+    result: () => (toS > fromS ? spentS / (toS - fromS) : null),
+  };
 }
+
+export const meanConcurrency = (records: RecordList, fromS: number, toS: number): number | null =>
+  fold(records, meanConcurrencyFold(fromS, toS));
 
 /**
  * Most requests that were under way at one moment, failed ones included; each is under way over [sendS, endS). Null
@@ -41,14 +62,14 @@ export function meanConcurrency(records: readonly RequestRecord[], fromS: number
  *
  * `vllm bench serve` counts every request that touched a whole second, which can exceed its own limit.
  */
-export function peakConcurrency(records: readonly RequestRecord[]): number | null {
-  if (records.length === 0) return null;
-  const starts = Float64Array.from(records, ({ sendS }) => sendS).sort();
-  const ends = Float64Array.from(records, ({ endS }) => endS).sort();
+export const peakConcurrency = (records: RecordList): number | null => peakOf(flightsOf(records));
+
+export function peakOf({ sendsS, endsS }: Flights): number | null {
+  if (sendsS.length === 0) return null;
   let ended = 0;
   let peak = 0;
-  for (let started = 0; started < starts.length; started++) {
-    while (ended < started && (ends[ended] as number) <= (starts[started] as number)) ended++;
+  for (let started = 0; started < sendsS.length; started++) {
+    while (ended < started && (endsS[ended] as number) <= (sendsS[started] as number)) ended++;
     peak = Math.max(peak, started + 1 - ended);
   }
   return peak;

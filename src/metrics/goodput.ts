@@ -1,6 +1,7 @@
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList, RequestRecord } from '../records/request.ts';
 import { type Goodput, type GoodputLimits, goodputMetrics } from '../records/summary.ts';
 import { e2el } from './e2el.ts';
+import { type Fold, fold } from './fold.ts';
 import type { Metric } from './metric.ts';
 import { tpot } from './tpot.ts';
 import { ttft } from './ttft.ts';
@@ -27,19 +28,32 @@ export function isGood(record: RequestRecord, limitsMs: GoodputLimits): boolean 
  * since one that failed or was never sent did not meet the limits. `durationS` in seconds; rates are null where nothing
  * succeeded or no time passed.
  */
-export function goodput(
-  records: readonly RequestRecord[],
-  limitsMs: GoodputLimits,
-  { asked, durationS }: { readonly asked: number; readonly durationS: number },
-): Goodput {
-  const good = records.filter((record) => isGood(record, limitsMs));
-  const measured = durationS > 0 && records.some(({ outcome }) => outcome === 'ok');
-  const outputTokens = good.reduce((sum, record) => sum + record.outputTokens, 0);
+export const goodput = (records: RecordList, limitsMs: GoodputLimits, over: GoodputOver): Goodput =>
+  fold(records, goodputFold(limitsMs, over));
+
+export interface GoodputOver {
+  readonly asked: number;
+  readonly durationS: number;
+}
+
+export function goodputFold(limitsMs: GoodputLimits, { asked, durationS }: GoodputOver): Fold<Goodput> {
+  let [ok, good, outputTokens] = [0, 0, 0];
   return {
-    limitsMs,
-    good: good.length,
-    share: asked > 0 ? good.length / asked : null,
-    requestThroughput: measured ? good.length / durationS : null,
-    outputThroughput: measured ? outputTokens / durationS : null,
+    add(record) {
+      if (record.outcome === 'ok') ok++;
+      if (!isGood(record, limitsMs)) return;
+      good++;
+      outputTokens += record.outputTokens;
+    },
+    result() {
+      const measured = durationS > 0 && ok > 0;
+      return {
+        limitsMs,
+        good,
+        share: asked > 0 ? good / asked : null,
+        requestThroughput: measured ? good / durationS : null,
+        outputThroughput: measured ? outputTokens / durationS : null,
+      };
+    },
   };
 }

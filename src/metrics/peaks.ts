@@ -1,5 +1,6 @@
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList } from '../records/request.ts';
 import { eventTokens } from './event-tokens.ts';
+import { type Fold, fold } from './fold.ts';
 
 /** Windows of one second begin at every hundredth of a second. */
 const binsPerS = 100;
@@ -12,19 +13,31 @@ const binsPerS = 100;
  * Null where it would mislead: no token arrived, the load was shorter than one second, or (a few events at both ends
  * of a load of a second or two) the result is below the mean rate over the load, `outputTokens / durationS`.
  */
-export function peakOutputThroughput(ok: readonly RequestRecord[], durationS: number): number | null {
-  if (durationS < 1) return null;
-  const bins = new Float64Array(Math.max(binsPerS, Math.ceil(durationS * binsPerS)));
-  let total = 0;
-  for (const record of ok) {
-    total += record.outputTokens;
-    const tokensOf = eventTokens(record);
-    record.tokenTimesS.forEach((time, i) => {
-      const bin = Math.min(bins.length - 1, Math.max(0, Math.floor(time * binsPerS)));
-      bins[bin] = (bins[bin] as number) + tokensOf(i);
-    });
-  }
+export const peakOutputThroughput = (ok: RecordList, durationS: number): number | null =>
+  fold(ok, peakOutputFold(durationS));
 
+/** To be fed with ok requests only. */
+export function peakOutputFold(durationS: number): Fold<number | null> {
+  const bins = new Float64Array(durationS < 1 ? 0 : Math.max(binsPerS, Math.ceil(durationS * binsPerS)));
+  let total = 0;
+  return {
+    add(record) {
+      if (bins.length === 0) return;
+      total += record.outputTokens;
+      const tokensOf = eventTokens(record);
+      record.tokenTimesS.forEach((time, i) => {
+        const bin = Math.min(bins.length - 1, Math.max(0, Math.floor(time * binsPerS)));
+        bins[bin] = (bins[bin] as number) + tokensOf(i);
+      });
+    },
+    result() {
+      const peak = fullestSecond(bins);
+      return total === 0 || peak < total / durationS ? null : peak;
+    },
+  };
+}
+
+function fullestSecond(bins: Float64Array): number {
   let window = 0;
   let peak = 0;
   for (let i = 0; i < bins.length; i++) {
@@ -33,6 +46,5 @@ export function peakOutputThroughput(ok: readonly RequestRecord[], durationS: nu
     peak = Math.max(peak, window);
   }
   // The running sum of fractions is off in its last digits; whole tokens are whole.
-  peak = Number(peak.toPrecision(12));
-  return total === 0 || peak < total / durationS ? null : peak;
+  return Number(peak.toPrecision(12));
 }

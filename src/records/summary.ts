@@ -129,6 +129,8 @@ export interface ClientHealth {
   readonly reads?: number;
   /** Token-bearing events a read: above 1, a read brought several, and their gaps are those of the reads. Null of none. */
   readonly eventsPerRead?: number | null;
+  /** The load over what this client can do on this machine, 0 to 1, where `bench self` has measured that. */
+  readonly ceilingShare?: number;
   readonly verdict: 'ok' | 'client_bound';
   /** Why it is client-bound. */
   readonly reason?: string;

@@ -3,7 +3,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../kit/files.ts';
 import { type Ceiling, type ClientMachine, ceiling } from '../records/ceiling.ts';
-import type { Summary } from '../records/summary.ts';
+import type { ClientHealth, Summary } from '../records/summary.ts';
 
 const pathIn = (cacheDir: string): string => join(cacheDir, 'client-ceiling.json');
 
@@ -61,4 +61,16 @@ export function headroom(
   if (requests === null) return null;
   const events = (tokens ?? 0) / Math.max(tokensPerEvent ?? 1, 1);
   return Math.min(1, requests / requestsPerS + Math.max(0, events - requests) / eventsPerS);
+}
+
+/** The health of a client with how near the load came to its ceiling, where that was measured with as many threads. */
+export function belowCeiling(
+  client: ClientHealth,
+  summary: Parameters<typeof headroom>[1],
+  cacheDir: string,
+): ClientHealth {
+  const ceiling = readCeiling(cacheDir);
+  if (ceiling === null || ceiling.workers !== client.workers) return client;
+  const share = headroom(ceiling, summary);
+  return share === null ? client : { ...client, ceilingShare: share };
 }

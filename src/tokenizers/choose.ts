@@ -18,6 +18,8 @@ export interface TokenizerWanted {
   readonly path?: string | undefined;
   /** The server's root; absent when nothing is being served. */
   readonly baseUrl?: URL | undefined;
+  /** For questions to the server. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Its name on the hub, or its folder. */
   readonly model: string;
   readonly engine?: TokenizerEngine | undefined;
@@ -37,7 +39,7 @@ export interface TokenizerWanted {
 export async function chooseTokenizer(
   wanted: TokenizerWanted,
 ): Promise<{ readonly tokenizer: Tokenizer; readonly note?: string }> {
-  const { path, baseUrl, model, engine = 'auto', env = {}, signal } = wanted;
+  const { path, baseUrl, headers, model, engine = 'auto', env = {}, signal } = wanted;
   const bundled = (): Promise<Tokenizer> => bundledTokenizer(engine === 'native' ? 'native' : 'portable');
   if (path !== undefined) return { tokenizer: await openTokenizer(await located(path, env), '--tokenizer', engine) };
   if (model === bundledModel) return { tokenizer: await bundled() };
@@ -46,7 +48,7 @@ export async function chooseTokenizer(
     return { tokenizer: await openTokenizer(folder, '--model', engine) };
   }
 
-  const served = baseUrl && (await serverTokenizer(baseUrl, model, signal));
+  const served = baseUrl && (await serverTokenizer(baseUrl, model, signal, headers));
   if (served) return { tokenizer: served };
   return {
     tokenizer: await bundled(),

@@ -8,6 +8,9 @@ const inFlight = 8;
 /** Longest that a question to the server may take while we find out what it is, seconds. */
 const probeTimeoutS = 10;
 
+/** Sent with every question: a gateway may want a key. */
+type Headers = Readonly<Record<string, string>>;
+
 /** How one kind of server asks for ids and text: the bodies, and the key of the text in its answer. */
 interface Dialect {
   readonly textKey: string;
@@ -33,12 +36,17 @@ const dialects: readonly Dialect[] = [
  * within 10 s. `baseUrl` is the server's root, with or without a trailing `/v1`. Its calls throw a ServetuneError
  * `tokenizer_failed` when the server fails later on.
  */
-export async function serverTokenizer(baseUrl: URL, model: string, signal?: AbortSignal): Promise<Tokenizer | null> {
+export async function serverTokenizer(
+  baseUrl: URL,
+  model: string,
+  signal?: AbortSignal,
+  headers: Headers = {},
+): Promise<Tokenizer | null> {
   const root = baseUrl.href.replace(/\/+$/, '').replace(/\/v1$/, '');
   const impatient = AbortSignal.any([AbortSignal.timeout(probeTimeoutS * 1000), ...(signal ? [signal] : [])]);
   try {
     for (const dialect of dialects) {
-      const tokenizer = await probe(root, model, dialect, impatient);
+      const tokenizer = await probe(root, model, dialect, headers, impatient);
       if (tokenizer !== null) return tokenizer;
     }
   } catch {
@@ -48,14 +56,20 @@ export async function serverTokenizer(baseUrl: URL, model: string, signal?: Abor
   return null;
 }
 
-async function probe(root: string, model: string, dialect: Dialect, signal: AbortSignal): Promise<Tokenizer | null> {
+async function probe(
+  root: string,
+  model: string,
+  dialect: Dialect,
+  headers: Headers,
+  signal: AbortSignal,
+): Promise<Tokenizer | null> {
   const encodeOne = async (text: string, special: boolean, within?: AbortSignal): Promise<number[]> => {
-    const { tokens } = await post(`${root}/tokenize`, dialect.encodeBody(model, text, special), within);
+    const { tokens } = await post(`${root}/tokenize`, dialect.encodeBody(model, text, special), headers, within);
     if (Array.isArray(tokens) && tokens.every((id) => Number.isInteger(id))) return tokens;
     throw failed(`${root}/tokenize answered without a list of ids`);
   };
   const decodeOne = async (ids: readonly number[], within?: AbortSignal): Promise<string> => {
-    const { [dialect.textKey]: text } = await post(`${root}/detokenize`, { model, tokens: ids }, within);
+    const { [dialect.textKey]: text } = await post(`${root}/detokenize`, { model, tokens: ids }, headers, within);
     if (typeof text === 'string') return text;
     throw failed(`${root}/detokenize answered without a text`);
   };
@@ -64,7 +78,7 @@ async function probe(root: string, model: string, dialect: Dialect, signal: Abor
   const plain = await encodeOne(word, false, signal).catch(() => []);
   if (plain.length === 0 || !(await decodeOne(plain, signal)).endsWith(word)) return null;
   const special = await encodeOne(word, true, signal);
-  const told = await vocabularySizeTold(root, signal);
+  const told = await vocabularySizeTold(root, headers, signal);
   const vocabSize = await baseVocabularySize(told, (id) => decodeOne([id], signal), signal);
   if (vocabSize === null) return null;
 
@@ -88,8 +102,8 @@ async function probe(root: string, model: string, dialect: Dialect, signal: Abor
 }
 
 /** `n_vocab` of the first model, which llama-server tells and vLLM does not. */
-async function vocabularySizeTold(root: string, signal: AbortSignal): Promise<number | undefined> {
-  const response = await fetch(`${root}/v1/models`, { signal });
+async function vocabularySizeTold(root: string, headers: Headers, signal: AbortSignal): Promise<number | undefined> {
+  const response = await fetch(`${root}/v1/models`, { headers, signal });
   if (!response.ok) return undefined;
   const { data } = (await response.json()) as { data?: { meta?: { n_vocab?: unknown } }[] };
   const size = data?.[0]?.meta?.n_vocab;
@@ -97,11 +111,16 @@ async function vocabularySizeTold(root: string, signal: AbortSignal): Promise<nu
 }
 
 /** Posts JSON and reads JSON; tries once more where the server had closed the kept-alive connection meanwhile. */
-async function post(url: string, body: object, signal?: AbortSignal): Promise<Record<string, unknown>> {
+async function post(
+  url: string,
+  body: object,
+  headers: Headers,
+  signal?: AbortSignal,
+): Promise<Record<string, unknown>> {
   const send = (): Promise<Response> =>
     fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
       ...(signal && { signal }),
     });

@@ -89,7 +89,7 @@ export async function sendBench(plan: BenchPlan, terminal: Terminal): Promise<Se
 /** The tokenizer that was named, else the model's own under whatever name it lies here, else what can be had. */
 async function tokenizerOf(
   { server }: BenchPlan,
-  { baseUrl }: Access,
+  { baseUrl, headers }: Access,
   found: FoundServer,
   { environment: env, signal }: Terminal,
   note: (text: string) => void,
@@ -102,7 +102,7 @@ async function tokenizerOf(
       if (own.note === undefined) return own.tokenizer;
     }
   }
-  const chosen = await chooseTokenizer({ baseUrl, model: found.model, env, signal, path: server.tokenizer });
+  const chosen = await chooseTokenizer({ baseUrl, headers, model: found.model, env, signal, path: server.tokenizer });
   if (chosen.note !== undefined) note(chosen.note);
   return chosen.tokenizer;
 }
