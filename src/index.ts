@@ -3,7 +3,7 @@ export { exitCodes, InputError, Interrupted, type Problem, ServetuneError } from
 export { type LoadHooks, type LoadPlan, type LoadResult, type LoadTarget, runLoad } from './load/runner.ts';
 export { resultBlock } from './metrics/result-block.ts';
 export { summarize } from './metrics/summary.ts';
-export type { RequestRecord, RequestSpec } from './records/request.ts';
+export type { RecordList, RequestRecord, RequestSpec } from './records/request.ts';
 export type { RunData } from './records/run.ts';
 export type { Configuration, Settings } from './records/settings.ts';
 export type { StudySpec } from './records/study.ts';

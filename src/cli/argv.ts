@@ -253,12 +253,26 @@ function problemOf(issue: z.core.$ZodIssue, flag: Flag | undefined, value: unkno
   const said =
     issue.code === 'invalid_union'
       ? `does not take “${typeof value === 'string' ? value : JSON.stringify(value)}”`
-      : issue.message.replace(/^Invalid (input|option): /, '');
+      : inWords(issue.message);
   return {
     place: [place, ...within].join(' '),
     message: said,
     ...(count === undefined ? hintOf(flag) : { hint: `write the number out: ${count}` }),
   };
+}
+
+/** The checker's sentence in ours: `Too big: expected number to be <1` is `must be less than 1`. */
+function inWords(message: string): string {
+  const bound = /^Too (?:big|small): expected .* (<=?|>=?)(\S+?)( characters| items)?$/.exec(message);
+  if (!bound) return message.replace(/^Invalid (input|option): /, '');
+  const [, sign = '', limit, of = ''] = bound;
+  const words: Readonly<Record<string, string>> = {
+    '<': 'less than',
+    '<=': 'at most',
+    '>': 'more than',
+    '>=': 'at least',
+  };
+  return of === '' ? `must be ${words[sign]} ${limit}` : `must have ${words[sign]} ${limit}${of}`;
 }
 
 const hintOf = (flag: Flag | undefined): { hint?: string } => {

@@ -97,7 +97,7 @@ function vllmView(plan: BenchPlan, run: WorkloadRun, hasTokenizer: boolean): Vll
   const { compat, workload, result } = plan;
   if (compat === 'servetune') throw new Error('servetune is no version of vLLM');
   const kind = vllmKind(workload.backend);
-  return vllmResult(observeAll(run.records, { kind, version: compat }), {
+  return vllmResult(observeAll([...run.records], { kind, version: compat }), {
     version: compat,
     durationS: run.summary.durationS,
     percentileMetrics: result.percentileMetrics,

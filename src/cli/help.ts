@@ -111,7 +111,7 @@ function fill(words: readonly string[], width: number): string[] {
 function leftOf(flag: Flag): string {
   if (flag.kind !== 'switch') return `${flag.name} ${valueName(flag)}${flag.kind === 'list' ? ' ...' : ''}`;
   if (!flag.negatable) return flag.name;
-  return defaultOf(flag.schema) === true ? negated(flag.name) : `${flag.name}, ${negated(flag.name)}`;
+  return `${flag.name}, ${negated(flag.name)}`;
 }
 
 /** Longest list of choices that stands beside a flag; a longer one goes into its text. */
@@ -139,7 +139,7 @@ function rightOf(flag: Flag): string {
   const choices = choicesOf(flag.schema);
   const listed = choices && choices.join('|').length > longestChoice ? `; one of ${choices.join(', ')}` : '';
   const text = `${descriptionOf(flag.schema) ?? ''}${listed}`;
-  if (flag.kind === 'switch') return value === true ? `Do not: ${text}` : text;
+  if (flag.kind === 'switch') return value === true ? `${text} (default)` : text;
   const shown = Array.isArray(value) && value.length === 0 ? undefined : value;
   return shown === undefined || shown === ''
     ? text

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { ImportedResult, JudgedImport } from '../records/imported.ts';
+import { askedOf, type ImportedResult, type JudgedImport } from '../records/imported.ts';
 
 /** Widest label that is shown; of a longer one the end is, which tells results of one document apart. */
 const labelWidth = 44;
@@ -8,8 +8,8 @@ const labelWidth = 44;
 export function importTable(results: readonly JudgedImport[]): readonly string[] {
   const head = ['result', 'ok/asked', 'req/s', 'output tok/s', 'total tok/s', 'TTFT ms', 'TPOT ms', 'verdict'];
   const rows = results.map((result) => {
-    const { figures, workload, latencies } = result;
-    const asked = workload.numPrompts;
+    const { figures, latencies } = result;
+    const asked = askedOf(result);
     return [
       shortened(result.label ?? result.source.file),
       `${figures.completed ?? '-'}/${asked ?? '-'}`,

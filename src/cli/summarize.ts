@@ -7,7 +7,7 @@ import { vllmBlock, vllmPreface } from '../metrics/vllm/block.ts';
 import { observeAll, type VllmKind, vllmKind } from '../metrics/vllm/observe.ts';
 import { vllmResult } from '../metrics/vllm/result.ts';
 import { savedResult } from '../metrics/vllm/saved.ts';
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList } from '../records/request.ts';
 import { type Backend, backends } from '../records/workload.ts';
 import { type KeptRecords, readRecords } from '../study/records-file.ts';
 import { recount } from '../study/recount.ts';
@@ -114,7 +114,7 @@ function listsOf(given: Given, backend: Backend) {
 }
 type Lists = ReturnType<typeof listsOf>;
 
-async function counted(kept: KeptRecords, given: Given, terminal: Terminal): Promise<readonly RequestRecord[]> {
+async function counted(kept: KeptRecords, given: Given, terminal: Terminal): Promise<RecordList> {
   if (given.tokenizer === undefined) return kept.records;
   const { environment: env, signal } = terminal;
   const { tokenizer } = await chooseTokenizer({ path: given.tokenizer, model: given.tokenizer, env, signal });
@@ -133,7 +133,7 @@ function told({ max_concurrency: limit, request_rate: rate }: Given, kept: KeptR
 }
 
 function ours(
-  records: readonly RequestRecord[],
+  records: RecordList,
   kept: KeptRecords,
   given: Known,
   { percentileMetrics, percentiles, goodput: limits }: Lists,
@@ -163,10 +163,11 @@ function ours(
   return problems.length > 0 ? exitCodes.invalidMeasurement : exitCodes.done;
 }
 
-function asVllm(records: readonly RequestRecord[], kept: KeptRecords, given: Known, lists: Lists, terminal: Terminal) {
+function asVllm(list: RecordList, kept: KeptRecords, given: Known, lists: Lists, terminal: Terminal) {
   const { compat: version } = given;
   if (version === 'servetune') throw new Error('servetune is no version of vLLM');
   const kind = vllmKind(given.backend);
+  const records = [...list];
   const result = vllmResult(kept.vllm?.outputs ?? observeAll(records, { kind, version }), {
     version,
     durationS: kept.vllm?.facts.durationS ?? records.reduce((last, { endS }) => Math.max(last, endS), 0),

@@ -9,6 +9,8 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
 const NONE = -1;
+/** Longest line; a server that never ends one must not fill our memory. */
+const longestLine = 64 << 20;
 
 /**
  * Splits a body of server-sent events, as bytes cut anywhere, into events by the rules of the HTML standard: lines end
@@ -79,6 +81,11 @@ export class SseSplitter {
 
   #keep(chunk: Buffer, start: number, end: number): void {
     const needed = this.#partialLength + end - start;
+    if (needed > longestLine) {
+      this.#partialLength = 0;
+      this.#sink(`the stream has a line of over ${longestLine >> 20} MiB`, 'error');
+      return;
+    }
     if (needed > this.#partial.length) {
       // Doubling keeps a long line that comes in small pieces from costing its length squared.
       const larger = Buffer.allocUnsafe(Math.max(needed * 2, 256));

@@ -1,4 +1,4 @@
-/** Numbers that come one by one, in eight bytes each; a hundred million of them fit where as many objects would not. */
+/** Numbers that come one by one, kept in eight bytes each. */
 export class Sample {
   #values = new Float64Array(0);
   #length = 0;
@@ -14,9 +14,15 @@ export class Sample {
     this.#values[this.#length++] = value;
   }
 
-  /** All of them in ascending order. Sorted in place: the view is good until the next `add`. */
+  /** All of them in ascending order; none may be NaN. Sorted in place: the view is good until the next `add`. */
   ascending(): Float64Array {
-    return this.#values.subarray(0, this.#length).sort();
+    // The bits of two doubles, taken for whole numbers, compare as the doubles do, only that negative ones are the wrong
+    // way round; and whole numbers are sorted in less than half the time.
+    const bits = new BigInt64Array(this.#values.buffer, 0, this.#length).sort();
+    const values = this.#values.subarray(0, this.#length);
+    const negative = bits.findIndex((value) => value >= 0n);
+    values.subarray(0, negative < 0 ? this.#length : negative).reverse();
+    return values;
   }
 
   /** Room that is not written to takes no memory, so the first is for all that are expected. */

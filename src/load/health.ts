@@ -35,6 +35,9 @@ export const clientLimits = {
   concurrencyShare: 0.9,
 } as const;
 
+/** Shares of time mean little in less, seconds. */
+const leastDurationS = 1;
+
 /** What a load says about its client. */
 export interface ClientMeasurements {
   /** One for each thread. */
@@ -117,9 +120,10 @@ function faults(
       `the load client was late by ${ms(loop.p99S)} (p99) because something else took the machine's cores; the limit is ${ms(clientLimits.loopDelayP99S)}`,
     );
   }
-  if (loop.busyShare > clientLimits.loopBusyShare) {
+  // A load of a moment is all beginning and end, and the loop has something to do throughout.
+  if (loop.busyShare > clientLimits.loopBusyShare && durationS >= leastDurationS) {
     reasons.push(
-      `the load client was busy ${percent(loop.busyShare)} of the time, with ${percent(loop.cpuShare)} of a core`,
+      `the load client had work ${percent(loop.busyShare)} of the time, and got ${percent(loop.cpuShare)} of a core for it`,
     );
   }
   const tolerated = Math.min(Math.max(clientLimits.sendLagP99S, durationS / 100), clientLimits.sendLagP99MostS);

@@ -1,4 +1,4 @@
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList, RequestRecord } from '../records/request.ts';
 
 interface Hint {
   readonly applies: (record: RequestRecord) => boolean;
@@ -101,10 +101,13 @@ const hints: readonly Hint[] = [
 ];
 
 /** What could mend the failures among some records: each remedy once, the one that would mend most first. */
-export function failureHints(records: readonly RequestRecord[]): readonly string[] {
-  const failed = records.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'cancelled');
-  return hints
-    .map(({ applies, text }) => ({ text, count: failed.filter(applies).length }))
+export function failureHints(records: RecordList): readonly string[] {
+  const counts = hints.map(({ applies, text }) => ({ applies, text, count: 0 }));
+  for (const record of records) {
+    if (record.outcome === 'ok' || record.outcome === 'cancelled') continue;
+    for (const hint of counts) if (hint.applies(record)) hint.count++;
+  }
+  return counts
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count)
     .map(({ text }) => text);

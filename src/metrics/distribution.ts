@@ -1,28 +1,31 @@
 import { mean, median, percentile, populationSd } from '../kit/numbers.ts';
 import { Sample } from '../kit/sample.ts';
-import type { Distribution } from '../records/summary.ts';
+import type { Distribution, Summary } from '../records/summary.ts';
 import type { Fold } from './fold.ts';
 import type { Metric } from './metric.ts';
 
 /**
- * What a metric comes to over some requests: its samples reduced; everything is null when there are none. Percentiles
- * (0 to 100) are numpy's `linear`. `expected` is about how many samples there will be.
+ * What some metrics come to over the requests that are fed, which must be ok. Percentiles are 0 to 100. `expected` is how
+ * many samples each will have at most, where that is known.
  */
-export function distributionOf(
-  { of }: Metric,
+export function latenciesFold(
+  metrics: readonly Metric[],
   percentiles: readonly number[],
-  expected: number,
-): Fold<Distribution> {
-  const sample = new Sample(expected);
+  expected?: number,
+): Fold<Summary['latencies']> {
+  const samples = metrics.map(({ name, of }) => ({ name, of, sample: new Sample(expected) }));
   return {
     add(record) {
-      for (const valueS of of(record)) sample.add(valueS);
+      for (const { of, sample } of samples) {
+        for (const valueS of of(record)) sample.add(valueS);
+      }
     },
-    result: () => distribution(sample.ascending(), percentiles),
+    result: () =>
+      Object.fromEntries(samples.map(({ name, sample }) => [name, distribution(sample.ascending(), percentiles)])),
   };
 }
 
-/** Reduces numbers in ascending order. */
+/** Reduces numbers in ascending order; everything is null when there are none. Percentiles are numpy's `linear`. */
 const distribution = (sorted: Float64Array, percentiles: readonly number[]): Distribution => ({
   n: sorted.length,
   mean: mean(sorted),

@@ -11,5 +11,6 @@ export const itl: Metric = {
   name: 'itl',
   title: 'Inter-token Latency',
   short: 'ITL',
+  perEvent: true,
   of: ({ tokenTimesS }) => tokenTimesS.slice(1).map((time, i) => time - (tokenTimesS[i] as number)),
 };

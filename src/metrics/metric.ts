@@ -8,6 +8,8 @@ export interface Metric {
   readonly title: string;
   /** In a table: `TTFT`. */
   readonly short: string;
+  /** A request contributes about as many samples as it has events; absent: one at most. */
+  readonly perEvent?: true;
   /** The samples, in seconds, that one **ok** request contributes; none where the metric does not exist for it. */
   of(record: RequestRecord): readonly number[];
 }

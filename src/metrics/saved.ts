@@ -1,4 +1,4 @@
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList, RequestRecord } from '../records/request.ts';
 import type { ClientHealth, Summary } from '../records/summary.ts';
 import { itl } from './itl.ts';
 import { configurationPart, type RunFacts, strictJson } from './run-facts.ts';
@@ -15,7 +15,7 @@ export interface SavedSummaryOptions {
   readonly problems: readonly string[];
   readonly notes: readonly string[];
   /** With them, as `--save-detailed` asks: also an array with a value for each request, in the order of the workload. */
-  readonly records?: readonly RequestRecord[] | undefined;
+  readonly records?: RecordList | undefined;
 }
 
 /**
@@ -35,7 +35,7 @@ export function savedSummary(summary: Summary, options: SavedSummaryOptions): Re
   }) as Record<string, unknown>;
 }
 
-function generationPart(summary: Summary, records?: readonly RequestRecord[]): Record<string, unknown> {
+function generationPart(summary: Summary, records?: RecordList): Record<string, unknown> {
   return {
     duration: summary.durationS,
     completed: summary.ok,
@@ -53,7 +53,7 @@ function generationPart(summary: Summary, records?: readonly RequestRecord[]): R
   };
 }
 
-function poolingPart(summary: Summary, records?: readonly RequestRecord[]): Record<string, unknown> {
+function poolingPart(summary: Summary, records?: RecordList): Record<string, unknown> {
   return {
     duration: summary.durationS,
     completed: summary.ok,
@@ -76,8 +76,7 @@ const arrays = (records: readonly RequestRecord[]): Record<string, unknown> => (
   errors: records.map(errorOf),
 });
 
-const inOrder = (records: readonly RequestRecord[]): readonly RequestRecord[] =>
-  [...records].sort((a, b) => a.index - b.index);
+const inOrder = (records: RecordList): readonly RequestRecord[] => [...records].sort((a, b) => a.index - b.index);
 const promptTokens = (r: RequestRecord): number => r.serverPromptTokens ?? r.promptTokens;
 /** Never empty for a request that failed: readers take the empty text for success. */
 const errorOf = ({ outcome, error }: RequestRecord): string => (outcome === 'ok' ? '' : error || outcome);

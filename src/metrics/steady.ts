@@ -1,15 +1,15 @@
-import { mean } from '../kit/numbers.ts';
-import type { RequestRecord } from '../records/request.ts';
+import type { RecordList } from '../records/request.ts';
 import type { SteadyWindow } from '../records/summary.ts';
-import { concurrencySteps, meanConcurrency, peakConcurrency } from './concurrency.ts';
-import { distribution } from './distribution.ts';
+import { concurrencySteps, type Flights, flightsFold, meanConcurrencyFold, peakOf } from './concurrency.ts';
+import { latenciesFold } from './distribution.ts';
 import { e2el } from './e2el.ts';
 import { eventTokens } from './event-tokens.ts';
+import { type Fold, fold } from './fold.ts';
 import { tpot } from './tpot.ts';
 import { ttft } from './ttft.ts';
 
 /** From this share of the peak on, the load counts as at its plateau. */
-const plateau = 0.9;
+const nearPeak = 0.9;
 /** A window is at least this many mean E2ELs long, so that it holds requests from beginning to end. */
 const latenciesLong = 2;
 /** More under way in the second half than this many times the first, and nothing has settled. */
@@ -42,87 +42,136 @@ export type Steady =
  * Either way at least as many ok requests end inside as were under way at the peak, and the window is at least twice as
  * long as the mean E2EL. Inside is after `startS`, up to and including `endS`.
  */
-export function steadyWindow(records: readonly RequestRecord[], options: SteadyOptions): Steady {
-  const ok = records.filter(({ outcome }) => outcome === 'ok');
-  const peak = peakConcurrency(records);
-  const meanE2elS = mean(ok.flatMap((record) => e2el.of(record)));
-  if (peak === null || meanE2elS === null) return none('no request with a known latency succeeded.');
+export const steadyWindow = (records: RecordList, options: SteadyOptions): Steady =>
+  fold(records, steadyFold(fold(records, courseFold(records.length)), options));
 
-  const { requestRate = Number.POSITIVE_INFINITY, maxConcurrency } = options;
-  const byRate = Number.isFinite(requestRate) && (maxConcurrency == null || peak < maxConcurrency);
-  const span = byRate ? arrivalSpan(records, meanE2elS) : plateauSpan(records, peak);
-  if (span === null || !(span.endS > span.startS)) return none('it was over before it had reached a plateau.');
-  const { startS, endS } = span;
-  const lengthS = endS - startS;
-  const inside = (atS: number): boolean => atS > startS && atS <= endS;
-
-  const completed = ok.filter((record) => inside(record.endS));
-  if (completed.length < peak) {
-    return none(
-      `only ${completed.length} requests ended while it was at its plateau; it takes as many as were under way at the peak, ${peak}.`,
-    );
-  }
-  if (lengthS < latenciesLong * meanE2elS) {
-    return none(
-      `its plateau lasted ${lengthS.toFixed(2)} s, which is less than twice the mean E2EL of ${meanE2elS.toFixed(2)} s.`,
-    );
-  }
-  const half = (startS + endS) / 2;
-  const [before, after] = [meanConcurrency(records, startS, half), meanConcurrency(records, half, endS)];
-  if (byRate && before !== null && after !== null && after > growth * before) {
-    return none(
-      `the number under way went on growing (${before.toFixed(1)}, then ${after.toFixed(1)} on average): requests came faster than they were answered.`,
-    );
-  }
-
-  const whole = completed.filter(({ sendS }) => sendS >= startS);
-  const outputTokens = Number(tokensInside(ok, inside).toPrecision(12));
-  return {
-    window: {
-      startS,
-      endS,
-      completed: completed.length,
-      outputTokens,
-      requestThroughput: completed.length / lengthS,
-      outputThroughput: options.generates ? outputTokens / lengthS : null,
-      meanConcurrency: meanConcurrency(records, startS, endS) ?? 0,
-      latencies: Object.fromEntries(
-        [ttft, tpot].map(({ name, of }) => [name, distribution(whole.flatMap(of), options.percentiles)]),
-      ),
-    },
-  };
+/** What has to be known of a load before anybody can say which stretch of it is the plateau. */
+export interface Course {
+  /** Most requests under way at once; null when none was sent. */
+  readonly peak: number | null;
+  /** Of the ok requests; null where none has a latency. */
+  readonly meanE2elS: number | null;
+  /** From the first to the last request that was sent. */
+  readonly sends: Span;
+  /** From the first to the last moment near the peak; null where there is none. */
+  readonly plateau: Span | null;
 }
-
-const none = (why: string): Steady => ({ window: null, reason: `There is no steady state in this load: ${why}` });
 
 interface Span {
   readonly startS: number;
   readonly endS: number;
 }
 
-function plateauSpan(records: readonly RequestRecord[], peak: number): Span | null {
-  const steps = concurrencySteps(records);
-  const high = (step: { readonly inFlight: number }): boolean => step.inFlight >= plateau * peak;
-  const first = steps.findIndex(high);
-  const last = steps.findLastIndex(high);
-  const [start, end] = [steps[first], steps[last + 1]];
-  return start === undefined || end === undefined ? null : { startS: start.atS, endS: end.atS };
+/** `expected` is the number of records. */
+export function courseFold(expected: number): Fold<Course> {
+  const all = flightsFold(expected);
+  let e2elS = 0;
+  let answered = 0;
+  return {
+    add(record) {
+      all.add(record);
+      if (record.outcome !== 'ok') return;
+      for (const valueS of e2el.of(record)) {
+        e2elS += valueS;
+        answered++;
+      }
+    },
+    result() {
+      const flights = all.result();
+      const peak = peakOf(flights);
+      return {
+        peak,
+        meanE2elS: answered === 0 ? null : e2elS / answered,
+        sends: { startS: flights.sendsS[0] ?? 0, endS: flights.sendsS.at(-1) ?? 0 },
+        plateau: peak === null ? null : plateauSpan(flights, peak),
+      };
+    },
+  };
 }
 
-function arrivalSpan(records: readonly RequestRecord[], meanE2elS: number): Span {
-  const sent = records.map(({ sendS }) => sendS);
-  const first = sent.reduce((least, sendS) => Math.min(least, sendS), Number.POSITIVE_INFINITY);
-  const last = sent.reduce((most, sendS) => Math.max(most, sendS), Number.NEGATIVE_INFINITY);
-  return { startS: first + meanE2elS, endS: last };
+/** The window in a load of that course. */
+export function steadyFold({ peak, meanE2elS, sends, plateau }: Course, options: SteadyOptions): Fold<Steady> {
+  if (peak === null || meanE2elS === null) return settled('no request with a known latency succeeded.');
+  const { requestRate = Number.POSITIVE_INFINITY, maxConcurrency } = options;
+  const byRate = Number.isFinite(requestRate) && (maxConcurrency == null || peak < maxConcurrency);
+  const span = byRate ? { startS: sends.startS + meanE2elS, endS: sends.endS } : plateau;
+  if (span === null || !(span.endS > span.startS)) return settled('it was over before it had reached a plateau.');
+  const { startS, endS } = span;
+  const lengthS = endS - startS;
+  const half = (startS + endS) / 2;
+  const inside = (atS: number): boolean => atS > startS && atS <= endS;
+
+  const under = {
+    whole: meanConcurrencyFold(startS, endS),
+    before: meanConcurrencyFold(startS, half),
+    after: meanConcurrencyFold(half, endS),
+  };
+  const latencies = latenciesFold([ttft, tpot], options.percentiles);
+  let completed = 0;
+  let outputTokens = 0;
+  return {
+    add(record) {
+      under.whole.add(record);
+      under.before.add(record);
+      under.after.add(record);
+      if (record.outcome !== 'ok') return;
+      const tokensOf = eventTokens(record);
+      record.tokenTimesS.forEach((atS, i) => {
+        if (inside(atS)) outputTokens += tokensOf(i);
+      });
+      if (!inside(record.endS)) return;
+      completed++;
+      if (record.sendS >= startS) latencies.add(record);
+    },
+    result() {
+      if (completed < peak) {
+        return none(
+          `only ${completed} requests ended while it was at its plateau; it takes as many as were under way at the peak, ${peak}.`,
+        );
+      }
+      if (lengthS < latenciesLong * meanE2elS) {
+        return none(
+          `its plateau lasted ${lengthS.toFixed(2)} s, which is less than twice the mean E2EL of ${meanE2elS.toFixed(2)} s.`,
+        );
+      }
+      const [before, after] = [under.before.result(), under.after.result()];
+      if (byRate && before !== null && after !== null && after > growth * before) {
+        return none(
+          `the number under way went on growing (${before.toFixed(1)}, then ${after.toFixed(1)} on average): requests came faster than they were answered.`,
+        );
+      }
+      // The running sum of fractions is off in its last digits; whole tokens are whole.
+      outputTokens = Number(outputTokens.toPrecision(12));
+      return {
+        window: {
+          startS,
+          endS,
+          completed,
+          outputTokens,
+          requestThroughput: completed / lengthS,
+          outputThroughput: options.generates ? outputTokens / lengthS : null,
+          meanConcurrency: under.whole.result() ?? 0,
+          latencies: latencies.result(),
+        },
+      };
+    },
+  };
 }
 
-function tokensInside(ok: readonly RequestRecord[], inside: (atS: number) => boolean): number {
-  let total = 0;
-  for (const record of ok) {
-    const tokensOf = eventTokens(record);
-    record.tokenTimesS.forEach((atS, i) => {
-      if (inside(atS)) total += tokensOf(i);
-    });
+const none = (why: string): Steady => ({ window: null, reason: `There is no steady state in this load: ${why}` });
+
+/** There is none, whatever the records say. */
+const settled = (why: string): Fold<Steady> => ({ add() {}, result: () => none(why) });
+
+function plateauSpan(flights: Flights, peak: number): Span | null {
+  let startS: number | undefined;
+  let endS: number | undefined;
+  let high = false;
+  for (const { atS, inFlight } of concurrencySteps(flights)) {
+    const wasHigh = high;
+    high = inFlight >= nearPeak * peak;
+    if (high) startS ??= atS;
+    else if (wasHigh) endS = atS;
   }
-  return total;
+  return startS === undefined || endS === undefined ? null : { startS, endS };
 }

@@ -1,12 +1,14 @@
-import type { Outcome, RequestRecord } from '../records/request.ts';
-import type { GoodputLimits, Summary } from '../records/summary.ts';
-import { meanConcurrency, peakConcurrency } from './concurrency.ts';
-import { distribution } from './distribution.ts';
-import { goodput } from './goodput.ts';
-import { peakOutputThroughput } from './peaks.ts';
-import { steadyWindow } from './steady.ts';
+import type { RecordList } from '../records/request.ts';
+import type { Distribution, GoodputLimits, Summary } from '../records/summary.ts';
+import { meanConcurrencyFold } from './concurrency.ts';
+import { latenciesFold } from './distribution.ts';
+import { feed, ofOk } from './fold.ts';
+import { goodputFold } from './goodput.ts';
+import { peakOutputFold } from './peaks.ts';
+import { courseFold, steadyFold } from './steady.ts';
 import { metrics } from './table.ts';
-import { warningsOf } from './warnings.ts';
+import { totalsFold } from './totals.ts';
+import { warningsFold } from './warnings.ts';
 
 export interface SummaryOptions {
   /** Requests that the workload called for. */
@@ -37,48 +39,54 @@ export interface SummaryOptions {
  * duration, and null where nothing succeeded or no time passed. A load that lasts longer than it was asked to may send
  * more requests than `asked`; then that is how many were asked. Where nothing is generated, the total token throughput
  * is that of the input, and the other figures of output tokens are null.
+ *
+ * The records are gone through twice, one by one, so that they need not be in memory; what is kept of each is eight bytes
+ * a sample.
  */
-export function summarize(records: readonly RequestRecord[], options: SummaryOptions): Summary {
+export function summarize(records: RecordList, options: SummaryOptions): Summary {
   const { percentiles, notes = [], sendTimesKnown = true } = options;
-  const ok = records.filter(({ outcome }) => outcome === 'ok');
+  const { totals, course, ...seen } = firstPass(records, percentiles);
+  const { ok, inputTokens, outputTokens } = totals;
   const asked = Math.max(options.asked, records.length);
-  const durationS = options.durationS ?? records.reduce((last, { endS }) => Math.max(last, endS), 0);
-  const generates = options.generates ?? (records.length === 0 || records.some(generated));
-  const sum = (of: (record: RequestRecord) => number): number => ok.reduce((total, record) => total + of(record), 0);
-  const rate = (total: number): number | null => (ok.length > 0 && durationS > 0 ? total / durationS : null);
+  const durationS = options.durationS ?? totals.lastEndS;
+  const generates = options.generates ?? (records.length === 0 || totals.generated);
+  const rate = (total: number): number | null => (ok > 0 && durationS > 0 ? total / durationS : null);
 
-  const inputTokens = sum(({ serverPromptTokens, promptTokens }) => serverPromptTokens ?? promptTokens);
-  const outputTokens = sum((record) => record.outputTokens);
-  const steady = sendTimesKnown ? steadyWindow(records, { ...options, generates }) : unknownTimes;
+  const peak = ofOk(peakOutputFold(durationS));
+  const mean = meanConcurrencyFold(0, durationS);
+  const good = options.goodput && goodputFold(options.goodput, { asked, durationS });
+  const window = steadyFold(course, { ...options, generates });
+  const gaps = ofOk(latenciesFold(perEvent, percentiles, totals.events));
+  feed(records, peak, mean, window, gaps, ...(good ? [good] : []));
+  const steady = sendTimesKnown ? window.result() : unknownTimes;
+  const latencies = { ...seen.latencies, ...gaps.result() };
 
   return {
     asked,
-    ok: ok.length,
-    failed: records.length - ok.length,
+    ok,
+    failed: records.length - ok,
     notSent: asked - records.length,
-    outcomes: countOutcomes(records),
-    errors: frequentErrors(records),
+    outcomes: totals.outcomes,
+    errors: totals.errors,
     durationS,
     inputTokens,
-    inputTokensByClient: sum(({ promptTokens }) => promptTokens),
-    cachedInputTokens: ok.some(({ cachedTokens }) => cachedTokens !== undefined)
-      ? sum(({ cachedTokens = 0 }) => cachedTokens)
-      : null,
+    inputTokensByClient: totals.inputTokensByClient,
+    cachedInputTokens: totals.cachedInputTokens,
     outputTokens,
-    outputTokensAsked: generates ? sum(({ outputTokensAsked }) => outputTokensAsked) : 0,
-    requestThroughput: rate(ok.length),
+    outputTokensAsked: generates ? totals.outputTokensAsked : 0,
+    requestThroughput: rate(ok),
     outputThroughput: generates ? rate(outputTokens) : null,
     totalTokenThroughput: rate(inputTokens + outputTokens),
-    peakOutputThroughput: generates && sendTimesKnown ? peakOutputThroughput(ok, durationS) : null,
-    peakConcurrency: sendTimesKnown ? peakConcurrency(records) : null,
-    meanConcurrency: sendTimesKnown ? meanConcurrency(records, 0, durationS) : null,
-    tokensPerEvent: tokensPerEvent(ok),
+    peakOutputThroughput: generates && sendTimesKnown ? peak.result() : null,
+    peakConcurrency: sendTimesKnown ? course.peak : null,
+    meanConcurrency: sendTimesKnown ? mean.result() : null,
+    tokensPerEvent: totals.tokensPerEvent,
     ...(generates ? {} : { pooling: true }),
-    ...(options.goodput === undefined ? {} : { goodput: goodput(records, options.goodput, { asked, durationS }) }),
+    ...(good ? { goodput: good.result() } : {}),
     steady: steady.window,
     ...(steady.window === null ? { steadyReason: steady.reason } : {}),
-    latencies: Object.fromEntries(metrics.map(({ name, of }) => [name, distribution(ok.flatMap(of), percentiles)])),
-    warnings: [...warningsOf(records), ...notes],
+    latencies: Object.fromEntries(metrics.map(({ name }) => [name, latencies[name] as Distribution])),
+    warnings: [...seen.warnings, ...notes],
   };
 }
 
@@ -87,37 +95,21 @@ const unknownTimes = {
   reason: 'When the requests were sent is not known, so there is no concurrency, no peak and no steady state.',
 } as const;
 
-const generated = ({ outputTokensAsked, outputTokens, tokenTimesS }: RequestRecord): boolean =>
-  outputTokensAsked > 0 || outputTokens > 0 || tokenTimesS.length > 0;
+const perRequest = metrics.filter((metric) => !metric.perEvent);
+/** By far the largest samples: they wait for the second pass, when the others are reduced and their number is known. */
+const perEvent = metrics.filter((metric) => metric.perEvent);
 
-/** Output tokens over token-bearing events, of those ok requests in whose stream a token was recognised. Null of none. */
-function tokensPerEvent(ok: readonly RequestRecord[]): number | null {
-  let events = 0;
-  let tokens = 0;
-  for (const { tokenTimesS, outputTokens } of ok) {
-    if (tokenTimesS.length === 0) continue;
-    events += tokenTimesS.length;
-    tokens += outputTokens;
-  }
-  return events === 0 ? null : tokens / events;
-}
-
-function countOutcomes(records: readonly RequestRecord[]): Partial<Record<Outcome, number>> {
-  const counts: Partial<Record<Outcome, number>> = {};
-  for (const { outcome } of records) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return counts;
-}
-
-/** The ten most frequent texts, most frequent first; equally frequent ones in order of their first appearance. */
-function frequentErrors(records: readonly RequestRecord[]): Summary['errors'] {
-  const counts = new Map<string, number>();
-  for (const { outcome, error, httpStatus } of records) {
-    if (outcome === 'ok') continue;
-    const text = error ?? (outcome === 'http_error' && httpStatus !== undefined ? `HTTP ${httpStatus}` : outcome);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-  }
-  return [...counts]
-    .map(([text, count]) => ({ text, count }))
-    .sort((a, b) => b.count - a.count)
-    .slice(0, 10);
+/** What needs nothing but the records; in a function of its own, so that its samples are gone when it has ended. */
+function firstPass(records: RecordList, percentiles: readonly number[]) {
+  const totals = totalsFold();
+  const course = courseFold(records.length);
+  const latencies = ofOk(latenciesFold(perRequest, percentiles, records.length));
+  const warnings = warningsFold();
+  feed(records, totals, course, latencies, warnings);
+  return {
+    totals: totals.result(),
+    course: course.result(),
+    latencies: latencies.result(),
+    warnings: warnings.result(),
+  };
 }

@@ -119,3 +119,9 @@ export const nothingTold: Pick<
     peakConcurrency: null,
   },
 };
+
+/** Requests that the run called for: as it was told, else those that ended one way or the other; null where neither is. */
+export function askedOf({ figures, workload }: Pick<ImportedResult, 'figures' | 'workload'>): number | null {
+  const { completed, failed } = figures;
+  return workload.numPrompts ?? (completed === null || failed === null ? null : completed + failed);
+}

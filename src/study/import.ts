@@ -1,5 +1,5 @@
 import { type Figures, sanityOfFigures } from '../metrics/sanity.ts';
-import type { ImportedResult, JudgedImport } from '../records/imported.ts';
+import { askedOf, type ImportedResult, type JudgedImport } from '../records/imported.ts';
 
 /** Half a unit of the second decimal, the last one that result blocks print. */
 const printedWithin = 0.005;
@@ -19,7 +19,7 @@ function figuresOf({ figures, workload, latencies }: ImportedResult): Figures {
       : rate;
   return {
     ...figures,
-    asked: workload.numPrompts,
+    asked: askedOf({ figures, workload }),
     ok: completed,
     requestThroughput: unrounded(figures.requestThroughput, completed),
     outputThroughput: unrounded(figures.outputThroughput, outputTokens),

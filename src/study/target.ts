@@ -1,3 +1,4 @@
+import { boundedText } from '../kit/bounded-text.ts';
 import { InputError, messageOf, type Problem, systemCode } from '../kit/errors.ts';
 
 /** A server that runs already, as a load needs to know it. */
@@ -93,16 +94,8 @@ export const modelListUrl = (baseUrl: URL): URL => routeOf(baseUrl, 'v1/models')
 /** Most that is read of a model list. */
 const longestList = 1 << 20;
 
-export async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  if (!response.body) return text;
-  for await (const chunk of response.body) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
-    if (text.length > longestList) break;
-  }
-  return text;
-}
+/** The text of a model list. */
+export const textOf = (response: Response): Promise<string> => boundedText(response, longestList);
 
 /** An entry of a model list. */
 export interface ServedModel {

@@ -9,7 +9,7 @@ import type { LoadTarget } from '../load/target.ts';
 import { workersFor } from '../load/workers.ts';
 import { sanityProblems } from '../metrics/sanity.ts';
 import { summarize } from '../metrics/summary.ts';
-import type { RequestRecord, RequestSpec } from '../records/request.ts';
+import type { RecordList, RequestSpec } from '../records/request.ts';
 import type { ClientHealth, GoodputLimits, Summary } from '../records/summary.ts';
 import { type Sampling, sampling, type WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
@@ -61,7 +61,7 @@ export interface WorkloadRunOptions {
 export interface WorkloadRun {
   readonly load: LoadResult;
   /** Those of the load, with tokens counted by the tokenizer where the server did not count them. */
-  readonly records: readonly RequestRecord[];
+  readonly records: RecordList;
   readonly summary: Summary;
   readonly client: ClientHealth;
   /** Why the numbers must not be believed; empty when they may. */
@@ -129,9 +129,8 @@ export async function runWorkload(
   );
   const loadS = now() - loadBegan;
   const beganAt = new Date(Date.now() - load.durationS * 1000);
-  const sent = [...load.records];
   // Whoever interrupts does not want to wait for that.
-  const records = tokenizer && !signal.aborted ? await recount(sent, tokenizer, signal) : sent;
+  const records = tokenizer && !signal.aborted ? await recount(load.records, tokenizer, signal) : load.records;
   const summary = summarize(records, {
     asked: load.asked,
     percentiles: options.percentiles,

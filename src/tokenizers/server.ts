@@ -1,3 +1,4 @@
+import { boundedText } from '../kit/bounded-text.ts';
 import { ServetuneError } from '../kit/errors.ts';
 import { pipelined } from './pipelined.ts';
 import { baseVocabularySize } from './server-vocabulary.ts';
@@ -7,6 +8,8 @@ import type { Tokenizer } from './tokenizer.ts';
 const inFlight = 8;
 /** Longest that a question to the server may take while we find out what it is, seconds. */
 const probeTimeoutS = 10;
+/** Ids of a prompt of a million tokens, written out, and more. */
+const longestAnswer = 32 << 20;
 
 /** Sent with every question: a gateway may want a key. */
 type Headers = Readonly<Record<string, string>>;
@@ -105,7 +108,9 @@ async function probe(
 async function vocabularySizeTold(root: string, headers: Headers, signal: AbortSignal): Promise<number | undefined> {
   const response = await fetch(`${root}/v1/models`, { headers, signal });
   if (!response.ok) return undefined;
-  const { data } = (await response.json()) as { data?: { meta?: { n_vocab?: unknown } }[] };
+  const { data } = JSON.parse(await boundedText(response, longestAnswer)) as {
+    data?: { meta?: { n_vocab?: unknown } }[];
+  };
   const size = data?.[0]?.meta?.n_vocab;
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
@@ -135,7 +140,7 @@ async function post(
     signal?.throwIfAborted();
     throw failed(`${url} could not be reached`, error);
   }
-  const text = await response.text();
+  const text = await boundedText(response, longestAnswer);
   if (!response.ok) throw failed(`${url} answered ${response.status}: ${text.slice(0, 200)}`);
   try {
     return JSON.parse(text) as Record<string, unknown>;

@@ -75,7 +75,7 @@ describe('client-bound', () => {
   it.each<[string, Partial<ClientMeasurements>, RegExp]>([
     ['its own work blocks the loop', looping({ ownP99S: 0.032, p99S: 0.033 }), /32 ms \(p99\) because of its own work/],
     ['it starves', looping({ p99S: 0.15 }), /late by 150 ms \(p99\) because something else/],
-    ['it is saturated', looping({ busyShare: 0.97, cpuShare: 0.96 }), /busy 97 % of the time, with 96 % of a core/],
+    ['it is saturated', looping({ busyShare: 0.97, cpuShare: 0.96 }), /work 97 % of the time, and got 96 % of a core/],
     ['it sends late', { records: lagging(0.03), durationS: 1 }, /30 ms late/],
     ['it sends late in a long load', { records: lagging(0.11), durationS: 1000 }, /110 ms late/],
     ['it never reaches the concurrency', reaching(50), /only 50 of 64/],

@@ -249,7 +249,7 @@ describe.runIf(process.platform === 'linux')('too few open files (case 36)', () 
   it('are read from the process', async () => {
     const child = spawn('sh', ['-c', 'ulimit -n 256; exec sleep 30']);
     try {
-      await sleep(0.2);
+      for (let i = 0; i < 500 && openFileLimit(child.pid) !== 256; i++) await sleep(0.02);
       const limit = openFileLimit(child.pid);
       expect(limit).toBe(256);
       expect(() => checkOpenFiles(512, limit)).toThrow(InputError);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { concurrencySteps, meanConcurrency } from '../../src/metrics/concurrency.ts';
+import { concurrencySteps, flightsOf, meanConcurrency } from '../../src/metrics/concurrency.ts';
 import { type SteadyOptions, steadyWindow } from '../../src/metrics/steady.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
 import type { SteadyWindow } from '../../src/records/summary.ts';
@@ -85,7 +85,7 @@ it('steps: as many as counting gives, and averaged they are the time spent', () 
   fc.assert(
     fc.property(fc.array(span, { minLength: 1, maxLength: 20 }), (spans) => {
       const records = spans.map(([sendS, length]) => failedRecord({ sendS, endS: sendS + length }));
-      const steps = concurrencySteps(records);
+      const steps = [...concurrencySteps(flightsOf(records))];
       expect(steps.at(-1)?.inFlight).toBe(0);
       let area = 0;
       for (const [i, { atS, inFlight }] of steps.entries()) {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { RecordLog } from '../../src/load/record-log.ts';
 import { recount } from '../../src/study/recount.ts';
 import { bundledTokenizer } from '../../src/tokenizers/bundled.ts';
 import { record } from '../metrics/request-record.ts';
@@ -22,7 +23,7 @@ it('counts the texts of those that the server did not count, and nothing else', 
   ];
   const before = JSON.stringify(records);
   const counted = await recount(records, tokenizer, signal);
-  expect(counted.map(({ outputTokens, outputTokensBy }) => [outputTokens, outputTokensBy])).toEqual([
+  expect([...counted].map(({ outputTokens, outputTokensBy }) => [outputTokens, outputTokensBy])).toEqual([
     [3, 'tokenizer'],
     [5, 'server'],
     [1, 'chunks'],
@@ -30,6 +31,21 @@ it('counts the texts of those that the server did not count, and nothing else', 
     ...Array.from({ length: 600 }, (_, i) => [1 + (i % 3), 'tokenizer']),
   ]);
   expect(JSON.stringify(records)).toBe(before);
+});
+
+it('is the list itself where there is nothing to count', async () => {
+  const records = [record({ text: ' the' }), record({ outputTokensBy: 'chunks' })];
+  expect(await recount(records, await bundledTokenizer(), signal)).toBe(records);
+});
+
+it('can be gone through again', async () => {
+  const log = new RecordLog();
+  for (let i = 0; i < 3; i++) log.add(record({ outputTokensBy: 'chunks', text: ' the'.repeat(i) }));
+  const counted = await recount(log, await bundledTokenizer(), signal);
+  const counts = () => [...counted].map(({ outputTokens }) => outputTokens);
+  expect(counts()).toEqual([0, 1, 2]);
+  expect(counts()).toEqual([0, 1, 2]);
+  expect(counted).toHaveLength(3);
 });
 
 it('can be interrupted', async () => {

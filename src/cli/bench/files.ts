@@ -38,8 +38,11 @@ function usualName({ workload, result: { label } }: BenchPlan, { model_id, date 
   const rate =
     strategy === undefined ? `${pythonFloat(workload.request_rate)}qps` : `ramp-up-${strategy}-${start}qps-${end}qps`;
   const limit = workload.max_concurrency === undefined ? '' : `-concurrency${workload.max_concurrency}`;
-  return `${label || workload.backend}-${rate}${limit}-${model_id.split('/').at(-1)}-${date}.json`;
+  return `${label || workload.backend}-${rate}${limit}-${fileName(model_id.split('/').at(-1) ?? '')}-${date}.json`;
 }
+
+/** A model's name as a file may have it: servers give names of any length, with any characters. */
+const fileName = (name: string): string => name.replace(/[\p{Cc}\p{Cf}]/gu, '_').slice(0, 100);
 
 type SavedNames = Pick<SavedResult, 'model_id' | 'date'>;
 

@@ -93,6 +93,11 @@ export function benchNotes(given: BenchOptions): readonly string[] {
     differs(given, 'lora_assignment') && given.lora_modules === undefined,
     '--lora-assignment changes nothing without --lora-modules',
   );
+  const names = (['result_dir', 'result_filename', 'label'] as const).filter((key) => given[key] !== undefined);
+  note(
+    names.length > 0 && !given.save_result && !given.append_result,
+    `${names.map(flagName).join(', ')}: not used, nothing is saved without --save-result`,
+  );
   const chosen = metricsOf(given).text.split(',');
   note(
     given.max_concurrency === undefined && queueMetrics.some((name) => chosen.includes(name)),

@@ -34,6 +34,8 @@ export const serverOptions = {
     .min(0)
     .max(86_400)
     .optional()
-    .describe('Send one request again and again until it is answered, this long at most, seconds; 0 sends none'),
+    .describe(
+      'Send one request again and again until it is answered, this long at most, seconds; 0 sends none; default: 0, and 600 as in vLLM 0.11.0 and 0.11.1',
+    ),
   profile: z.boolean().default(false).describe('Have the server profile the load: /start_profile, /stop_profile'),
 } as const;

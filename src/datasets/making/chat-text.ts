@@ -31,11 +31,11 @@ export function chatText(
   if (!tokenizer) {
     return serverTemplates
       ? plain()
-      : plain('Prompts were sent without the chat template of the model, which is not known without a tokenizer.');
+      : plain('The prompts are without the chat template of the model, which is not known without a tokenizer.');
   }
   if (serverTemplates && compat === 'servetune') {
     return plain(
-      'Prompts were sent without the chat template, which the server applies itself; `vllm bench serve` applies it to ' +
+      'The prompts are without the chat template, which the server applies itself; `vllm bench serve` applies it to ' +
         'them twice.',
     );
   }

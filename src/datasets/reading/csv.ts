@@ -1,5 +1,8 @@
 import { fileError, textPieces } from './dataset-file.ts';
 
+/** No cell of a table of requests is longer: what is, is another kind of file. */
+const longestCell = 64 << 20;
+
 export interface CsvRow {
   /** The line on which it begins, counted from 1. */
   readonly line: number;
@@ -35,6 +38,12 @@ export async function* csvRows(path: string, signal: AbortSignal, delimiter = ',
   };
 
   for await (const piece of textPieces(path, signal)) {
+    if (cell.length > longestCell) {
+      throw fileError(
+        `line ${line} has a cell of over ${longestCell >> 20} MiB`,
+        'a row of a CSV file is a line of it',
+      );
+    }
     for (const char of piece) {
       const second = afterReturn && char === '\n';
       afterReturn = char === '\r';
