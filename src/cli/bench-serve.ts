@@ -1,3 +1,4 @@
+import { defaultCacheDir } from '../kit/cache-dir.ts';
 import { exitCodes } from '../kit/errors.ts';
 import { isBurst } from '../load/arrivals.ts';
 import { failureHints } from '../load/hints.ts';
@@ -9,6 +10,7 @@ import { vllmBlock, vllmPreface } from '../metrics/vllm/block.ts';
 import { observeAll, vllmKind } from '../metrics/vllm/observe.ts';
 import { type VllmResult, vllmResult } from '../metrics/vllm/result.ts';
 import { savedResult } from '../metrics/vllm/saved.ts';
+import { belowCeiling } from '../study/kept-ceiling.ts';
 import { arrivalsOf, type WorkloadRun } from '../study/workload.ts';
 import { benchProblems } from './bench/conflicts.ts';
 import { prepareResult, writeResult, writeSummary } from './bench/files.ts';
@@ -58,7 +60,8 @@ export default defineCommand({
     const asVllm = plan.compat === 'servetune' ? undefined : vllmView(plan, run, sent.tokenizerId !== null);
     show(plan, run, asVllm, terminal.print);
 
-    const { summary, client, problems } = run;
+    const { summary, problems } = run;
+    const client = belowCeiling(run.client, summary, defaultCacheDir(terminal.environment));
     for (const warning of summary.warnings) terminal.note(`warning: ${warning}`);
     for (const { text, count } of summary.errors) terminal.note(`${count} x ${text}`);
     for (const hint of failureHints(run.records)) terminal.note(`hint: ${hint}`);

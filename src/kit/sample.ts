@@ -20,8 +20,8 @@ export class Sample {
     // way round; and whole numbers are sorted in less than half the time.
     const bits = new BigInt64Array(this.#values.buffer, 0, this.#length).sort();
     const values = this.#values.subarray(0, this.#length);
-    const negative = bits.findIndex((value) => value >= 0n);
-    values.subarray(0, negative < 0 ? this.#length : negative).reverse();
+    const from = bits.findIndex((value) => value >= 0n);
+    values.subarray(0, from < 0 ? this.#length : from).reverse();
     return values;
   }
 

@@ -10,7 +10,7 @@ export interface Fold<Result> {
 /** Shows every record to every fold, in one pass. */
 export function feed(records: RecordList, ...folds: readonly Pick<Fold<unknown>, 'add'>[]): void {
   for (const record of records) {
-    for (const fold of folds) fold.add(record);
+    for (const one of folds) one.add(record);
   }
 }
 
@@ -21,9 +21,9 @@ export function fold<Result>(records: RecordList, one: Fold<Result>): Result {
 }
 
 /** The same fold, of the ok requests alone. */
-export const ofOk = <Result>(fold: Fold<Result>): Fold<Result> => ({
+export const ofOk = <Result>(all: Fold<Result>): Fold<Result> => ({
   add(record) {
-    if (record.outcome === 'ok') fold.add(record);
+    if (record.outcome === 'ok') all.add(record);
   },
-  result: () => fold.result(),
+  result: () => all.result(),
 });

@@ -78,7 +78,7 @@ function readVllm(path: string, text: string): KeptRecords {
       {
         place: path,
         message: 'is a result of servetune, which holds less than the records that it came from',
-        hint: `give those: ${path.replace(/\.json$/, '')}.records.jsonl`,
+        hint: `give those: the file of --records, else ${path.replace(/\.json$/, '')}.records.jsonl`,
       },
     ]);
   }
