@@ -7,8 +7,9 @@ import { hasNative, nativeFrom } from './native.ts';
 import { portableFrom } from './portable.ts';
 import { serverTokenizer } from './server.ts';
 import { sourceOf } from './source.ts';
+import { specialTokensAdded } from './special-tokens.ts';
 import type { Tokenizer } from './tokenizer.ts';
-import { readTokenizerFile } from './tokenizer-file.ts';
+import { readTokenizerFile, type TokenizerFile } from './tokenizer-file.ts';
 
 /** Who encodes: Hugging Face's machine code, JavaScript, or the first of them that can. */
 export type TokenizerEngine = 'auto' | 'native' | 'portable';
@@ -69,15 +70,41 @@ export async function openTokenizer(
   engine: TokenizerEngine = 'auto',
 ): Promise<Tokenizer> {
   const file = await readTokenizerFile(path, place);
-  if (engine === 'portable' || (engine === 'auto' && !hasNative())) return portableFrom(file);
-  const source = engine === 'auto' ? sourceOf(file.text, file.json) : undefined;
-  if (source?.kind === 'byte-level') return portableFrom(file, source);
-  try {
-    return await nativeFrom(file);
-  } catch (error) {
-    if (engine === 'auto') return portableFrom(file);
-    throw error;
-  }
+  if (engine === 'native') return nativeFrom(file);
+  if (engine === 'portable') return portableFrom(file);
+  const specialTokenCount = specialTokensAdded(file.postProcessor);
+  return specialTokenCount === null ? bestFrom(file) : onFirstUse(file, specialTokenCount);
+}
+
+async function bestFrom(file: TokenizerFile): Promise<Tokenizer> {
+  if (!hasNative()) return portableFrom(file);
+  const source = sourceOf(file.text, file.json);
+  if (source.kind === 'byte-level') return portableFrom(file, source);
+  return nativeFrom(file).catch(() => portableFrom(file));
+}
+
+/**
+ * A tokenizer that is built when it has something to do: its tables take a second, and prompts that were made before
+ * need none of them. A file that cannot be used is found out then.
+ */
+function onFirstUse(file: TokenizerFile, specialTokenCount: number): Tokenizer {
+  const { path: name, vocabSize, specialIds, fingerprint, chatTemplate } = file;
+  let built: Promise<Tokenizer> | undefined;
+  const tokenizer = (): Promise<Tokenizer> => {
+    built ??= bestFrom(file);
+    return built;
+  };
+  return {
+    name,
+    vocabSize,
+    specialIds,
+    fingerprint,
+    chatTemplate,
+    specialTokenCount,
+    encode: async (texts, signal) => (await tokenizer()).encode(texts, signal),
+    decode: async (ids, signal) => (await tokenizer()).decode(ids, signal),
+    close: async () => (await built?.catch(() => undefined))?.close?.(),
+  };
 }
 
 /** The path that `named` means; what is neither a path nor a known model is left for the reader to refuse. */
