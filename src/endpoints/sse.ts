@@ -42,11 +42,15 @@ export class SseSplitter {
     return (
       this.#partialLength === 0 &&
       !this.#afterCr &&
-      !this.#firstLine &&
       this.#data === undefined &&
       this.#error === undefined &&
       !this.#isError
     );
+  }
+
+  /** Whole events were read without this splitter: what comes is not the beginning of the body any more. */
+  passed(): void {
+    this.#firstLine = false;
   }
 
   push(chunk: Buffer): void {

@@ -1,13 +1,15 @@
 import type { Endpoint, EventReader, StreamEvent } from '../endpoints/endpoint.ts';
 import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
 import type { Outcome, RequestRecord, RequestSpec } from '../records/request.ts';
-import { Repeats } from './repeats.ts';
+import { type CommonShape, Repeats } from './repeats.ts';
 import type { ResponseHead } from './transport.ts';
 
 /** Counts over all answers of a load. */
 export interface Tally {
   /** Output tokens so far: one an event that does not say how many it carries, put right when the answer has ended. */
   outputTokens: number;
+  /** The shape of the events of the answer that learned one last. */
+  shape?: CommonShape;
   /** Some answer had its tokens counted by the server, so the texts of others are not needed to count theirs. */
   serverCounts?: boolean;
 }
@@ -98,8 +100,10 @@ export class Answer {
       this.#splitter.push(chunk);
       return;
     }
+    if (repeats.isNew && this.#tally.shape !== undefined) repeats.adopt(chunk, 0, this.#tally.shape);
     let at = 0;
     for (let end = repeats.match(chunk, at); end >= 0; end = repeats.match(chunk, at)) {
+      if (at === 0) this.#splitter.passed();
       this.#repeated(chunk, repeats);
       at = end;
       if (at === chunk.length) return;
@@ -109,11 +113,17 @@ export class Answer {
     this.#splitter.push(rest);
     if (this.#saidFirst !== undefined && this.outcome === undefined) {
       repeats.learn(rest, this.#saidFirst, this.#endpoint.reader());
+      if (repeats.common !== undefined) this.#tally.shape = repeats.common;
     }
   }
 
   /** An event that says nothing but its text, as the one before it. */
   #repeated(chunk: Buffer, repeats: Repeats): void {
+    if (this.#firstEventS === undefined) {
+      this.#firstEventS = this.#atS;
+      this.#body = [];
+    }
+    if (repeats.isChoice) this.#hasChoice = true;
     this.#lastEventS = this.#atS;
     this.tokenTimesS.push(this.#atS);
     this.#tokenCounts = undefined;

@@ -5,8 +5,19 @@ const mostFruitless = 3;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
-/** Stands in for the text when a shape is tried out; no server's own word. */
+/** Stands in for the text, and for the id, when a shape is tried out; no server's own word. */
 const probe = 'servetune?';
+
+/** The shape that events of other answers had, which differ in an id as well. */
+export interface CommonShape {
+  /** Up to the id. */
+  readonly head: Buffer;
+  /** From the end of the id to the text. */
+  readonly middle: Buffer;
+  readonly after: Buffer;
+  readonly isAnswer: boolean;
+  readonly isChoice: boolean;
+}
 
 /**
  * Recognises events of one stream that differ from an event already read in nothing but the text that they carry, so
@@ -24,10 +35,33 @@ export class Repeats {
   textEnd = 0;
   /** Whether its text is the answer's, or on another channel. */
   isAnswer = false;
+  /** Whether the dialect calls it a choice. */
+  isChoice = false;
+  /** What other answers can know of the shape that was learned last. */
+  common: CommonShape | undefined;
 
   /** Whether it wants to see events that did not match. */
   get learns(): boolean {
     return this.#fruitless < mostFruitless;
+  }
+
+  /** Whether no shape is known yet. */
+  get isNew(): boolean {
+    return this.#before === undefined;
+  }
+
+  /** Takes the shape of other answers over when the event at `at` has it, whatever its id is. */
+  adopt(bytes: Buffer, at: number, { head, middle, after, isAnswer, isChoice }: CommonShape): void {
+    const start = at + head.length;
+    if (start >= bytes.length || bytes.compare(head, 0, head.length, at, start) !== 0) return;
+    const end = stringEnd(bytes, start);
+    const stop = end + middle.length;
+    if (end <= start || stop >= bytes.length || bytes.compare(middle, 0, middle.length, end, stop) !== 0) return;
+    this.#before = Buffer.from(bytes.subarray(at, stop));
+    this.#after = after;
+    this.#matched = false;
+    this.isAnswer = isAnswer;
+    this.isChoice = isChoice;
   }
 
   /** Where the event ends that begins at `at`, if it has the shape; else -1. */
@@ -37,14 +71,9 @@ export class Repeats {
     const start = at + before.length;
     const { length } = bytes;
     if (start >= length || bytes.compare(before, 0, before.length, at, start) !== 0) return -1;
-    let end = start;
-    for (; end < length; end++) {
-      const byte = bytes[end] as number;
-      if (byte === QUOTE) break;
-      if (byte === BACKSLASH || byte < SPACE) return -1;
-    }
+    const end = stringEnd(bytes, start);
     const stop = end + this.#after.length;
-    if (end === start || stop > length || bytes.compare(this.#after, 0, this.#after.length, end, stop) !== 0) return -1;
+    if (end <= start || stop > length || bytes.compare(this.#after, 0, this.#after.length, end, stop) !== 0) return -1;
     this.#matched = true;
     this.textStart = start;
     this.textEnd = end;
@@ -69,7 +98,32 @@ export class Repeats {
     this.#before = Buffer.from(before);
     this.#after = Buffer.from(after);
     this.isAnswer = said.answer;
+    this.isChoice = said.choice === true;
+    this.common = this.#commonOf(before, after, reader);
   }
+
+  /** The shape with any id in the place of this answer's, if the reader does not mind. */
+  #commonOf(before: string, after: string, reader: EventReader): CommonShape | undefined {
+    const id = /"id": ?"([^"\\]+)"/.exec(before)?.[1];
+    if (id === undefined) return undefined;
+    const at = before.indexOf(`"${id}"`) + 1;
+    const head = before.slice(0, at);
+    const middle = before.slice(at + id.length);
+    if (middle.includes(`"${id}"`)) return undefined;
+    if (!saysOnly(readAs(`${head}${probe}${middle}${probe}${after}`, reader), probe, this.isAnswer)) return undefined;
+    const { isAnswer, isChoice } = this;
+    return { head: Buffer.from(head), middle: Buffer.from(middle), after: this.#after, isAnswer, isChoice };
+  }
+}
+
+/** Where a JSON string without escapes that begins at `start` has its closing quote; -1 where it has none here. */
+function stringEnd(bytes: Buffer, start: number): number {
+  for (let end = start; end < bytes.length; end++) {
+    const byte = bytes[end] as number;
+    if (byte === QUOTE) return end;
+    if (byte === BACKSLASH || byte < SPACE) return -1;
+  }
+  return -1;
 }
 
 /** The text of the event that the bytes begin with, its blank line included: one line of data, and nothing else. */

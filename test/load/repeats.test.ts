@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endpointNamed } from '../../src/endpoints/table.ts';
-import { Answer } from '../../src/load/answer.ts';
+import { Answer, type Tally } from '../../src/load/answer.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
 
 type Fields = Record<string, unknown>;
@@ -9,8 +9,13 @@ type Fields = Record<string, unknown>;
 const spec = { index: 0, prompt: 'x', promptTokens: 1, outputTokens: 8 };
 
 /** The record of a body that comes in these pieces, one a second. */
-function read(backend: string, pieces: readonly Buffer[], parseAll: boolean): RequestRecord {
-  const answer = new Answer(endpointNamed(backend), { outputTokens: 0 }, { keepText: true, parseAll });
+function read(
+  backend: string,
+  pieces: readonly Buffer[],
+  parseAll: boolean,
+  tally: Tally = { outputTokens: 0 },
+): RequestRecord {
+  const answer = new Answer(endpointNamed(backend), tally, { keepText: true, parseAll });
   answer.head({ status: 200, statusText: 'OK' });
   pieces.forEach((piece, i) => void answer.bytes(piece, i + 1));
   answer.end(pieces.length + 1);
@@ -26,6 +31,8 @@ const dialects: Readonly<Record<string, (text: string, more: Fields) => Fields>>
   'llama.cpp': (content, more) => ({ content, stop: false, ...more }),
   'tensorrt-llm': (text_output, more) => ({ model_name: 'm', text_output, ...more }),
 };
+
+const otherId = { id: 'c-other' };
 
 const texts = fc.oneof(
   fc.constantFrom(' the', 'a', '', ' ', '"', '\\', '\n', 'é', '语', '\u2028', 'servetune?', 'c-1', 'null', '0', '[DONE]'),
@@ -76,11 +83,49 @@ describe.each(Object.keys(dialects))('%s', (backend) => {
           pieces.push(body.subarray(at, at + size));
           at += size;
         }
-        expect(read(backend, pieces, false)).toEqual(read(backend, pieces, true));
+        const parsed = read(backend, pieces, true);
+        expect(read(backend, pieces, false)).toEqual(parsed);
+        // Another answer of the load, with an id of its own, has shown the shape before.
+        const tally: Tally = { outputTokens: 0 };
+        const other = ['one', 'two'].map((text) => `data:${space}${JSON.stringify({ ...say(text, {}), ...otherId })}`);
+        read(backend, [Buffer.from(other.map((line) => line + end + end).join(''))], false, tally);
+        expect(read(backend, pieces, false, tally)).toEqual(parsed);
       }),
       { numRuns: 400 },
     );
   });
+});
+
+it('parses no token of an answer whose shape another answer had', () => {
+  let parsed = 0;
+  const endpoint = endpointNamed('openai-chat');
+  const counting = {
+    ...endpoint,
+    reader() {
+      const reader = endpoint.reader();
+      return (said: unknown) => {
+        parsed++;
+        return reader(said);
+      };
+    },
+  };
+  const tally: Tally = { outputTokens: 0 };
+  const answer = (id: string): Answer => {
+    const one = new Answer(counting, tally, { keepText: true });
+    one.head({ status: 200, statusText: 'OK' });
+    for (const content of [' one', ' two', ' three']) {
+      one.bytes(Buffer.from(`data: ${JSON.stringify({ id, choices: [{ delta: { content } }] })}\n\n`), 1);
+    }
+    return one;
+  };
+  answer('chat-1');
+  const before = parsed;
+  expect(answer('chat-22').record(spec, 0, 0)).toMatchObject({
+    firstEventS: 1,
+    outputTokens: 3,
+    text: ' one two three',
+  });
+  expect(parsed).toBe(before);
 });
 
 it('parses the first of many events of one shape, and no other', () => {
