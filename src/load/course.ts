@@ -3,8 +3,9 @@ const STOPPED = 1;
 const IN_FLIGHT = 2;
 
 /** What each thread counts for itself; the thread that tells the progress reads it. */
-const counters = ['sent', 'ok', 'failed', 'outputTokens', 'bytesHeard'] as const;
-export type Counter = (typeof counters)[number];
+const counterAt = { sent: 0, ok: 1, failed: 2, outputTokens: 3, bytesHeard: 4 } as const;
+export type Counter = keyof typeof counterAt;
+const countersOfThread = Object.keys(counterAt).length;
 
 /** The memory of a course; another thread makes a course of its own over it. */
 export interface CourseMemory {
@@ -36,7 +37,7 @@ export class Course {
     const course = new Course({
       control: new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT),
       due: new SharedArrayBuffer(due.byteLength),
-      counts: new SharedArrayBuffer(threads * counters.length * Float64Array.BYTES_PER_ELEMENT),
+      counts: new SharedArrayBuffer(threads * countersOfThread * Float64Array.BYTES_PER_ELEMENT),
     });
     course.due.set(due);
     return course;
@@ -77,14 +78,14 @@ export class Course {
 
   /** Only the thread itself counts. */
   count(thread: number, counter: Counter, more: number): void {
-    const at = thread * counters.length + counters.indexOf(counter);
+    const at = thread * countersOfThread + counterAt[counter];
     this.#counts[at] = (this.#counts[at] as number) + more;
   }
 
   /** Over all threads. */
   total(counter: Counter): number {
     let sum = 0;
-    for (let at = counters.indexOf(counter); at < this.#counts.length; at += counters.length) {
+    for (let at = counterAt[counter]; at < this.#counts.length; at += countersOfThread) {
       sum += this.#counts[at] as number;
     }
     return sum;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Endpoint, EventReader } from '../../src/endpoints/endpoint.ts';
 import { endpointNamed } from '../../src/endpoints/table.ts';
 import { Answer, type Tally } from '../../src/load/answer.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
@@ -96,22 +97,30 @@ describe.each(Object.keys(dialects))('%s', (backend) => {
   });
 });
 
-it('parses no token of an answer whose shape another answer had', () => {
-  let parsed = 0;
-  const endpoint = endpointNamed('openai-chat');
+/** The chat dialect, counting the events that its reader was given. */
+function countingParses(): { readonly endpoint: Endpoint; parsed: number } {
+  const chat = endpointNamed('openai-chat');
   const counting = {
-    ...endpoint,
-    reader() {
-      const reader = endpoint.reader();
-      return (said: unknown) => {
-        parsed++;
-        return reader(said);
-      };
+    parsed: 0,
+    endpoint: {
+      ...chat,
+      reader(): EventReader {
+        const reader = chat.reader();
+        return (event) => {
+          counting.parsed++;
+          return reader(event);
+        };
+      },
     },
   };
+  return counting;
+}
+
+it('parses no token of an answer whose shape another answer had', () => {
+  const counting = countingParses();
   const tally: Tally = { outputTokens: 0 };
   const answer = (id: string): Answer => {
-    const one = new Answer(counting, tally, { keepText: true });
+    const one = new Answer(counting.endpoint, tally, { keepText: true });
     one.head({ status: 200, statusText: 'OK' });
     for (const content of [' one', ' two', ' three']) {
       one.bytes(Buffer.from(`data: ${JSON.stringify({ id, choices: [{ delta: { content } }] })}\n\n`), 1);
@@ -119,37 +128,26 @@ it('parses no token of an answer whose shape another answer had', () => {
     return one;
   };
   answer('chat-1');
-  const before = parsed;
+  const before = counting.parsed;
   expect(answer('chat-22').record(spec, 0, 0)).toMatchObject({
     firstEventS: 1,
     outputTokens: 3,
     text: ' one two three',
   });
-  expect(parsed).toBe(before);
+  expect(counting.parsed).toBe(before);
 });
 
 it('parses the first of many events of one shape, and no other', () => {
-  let parsed = 0;
-  const endpoint = endpointNamed('openai-chat');
-  const counting = {
-    ...endpoint,
-    reader() {
-      const reader = endpoint.reader();
-      return (said: unknown) => {
-        parsed++;
-        return reader(said);
-      };
-    },
-  };
-  const answer = new Answer(counting, { outputTokens: 0 }, { keepText: true });
+  const counting = countingParses();
+  const answer = new Answer(counting.endpoint, { outputTokens: 0 }, { keepText: true });
   answer.head({ status: 200, statusText: 'OK' });
   const token = (content: string): string =>
     `data: ${JSON.stringify({ id: 'x', choices: [{ delta: { content } }] })}\n\n`;
   answer.bytes(Buffer.from(token('') + token(' one')), 1);
   answer.bytes(Buffer.from(token(' two')), 2);
-  const before = parsed;
+  const before = counting.parsed;
   for (let i = 0; i < 50; i++) answer.bytes(Buffer.from(token(` word${i}`) + token(' more')), 3 + i);
-  expect(parsed).toBe(before);
+  expect(counting.parsed).toBe(before);
   answer.bytes(Buffer.from('data: [DONE]\n\n'), 60);
   expect(answer.record(spec, 0, 0)).toMatchObject({ outcome: 'ok', outputTokens: 102 });
   expect(answer.record(spec, 0, 0).text).toMatch(/^ one two word0 more word1/);
