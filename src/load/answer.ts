@@ -1,7 +1,9 @@
 import type { Endpoint, EventReader, StreamEvent } from '../endpoints/endpoint.ts';
 import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
-import type { Outcome, RequestRecord, RequestSpec } from '../records/request.ts';
-import { type CommonShape, Repeats } from './repeats.ts';
+import type { Outcome, RequestRecord } from '../records/request.ts';
+import { type EventShape, matched, shapeOf } from './event-shape.ts';
+import { RawText } from './raw-text.ts';
+import type { AskedTokens } from './shared-requests.ts';
 import type { ResponseHead } from './transport.ts';
 
 /** Counts over all answers of a load. */
@@ -9,13 +11,15 @@ export interface Tally {
   /** Output tokens so far: one an event that does not say how many it carries, put right when the answer has ended. */
   outputTokens: number;
   /** The shape of the events of the answer that learned one last. */
-  shape?: CommonShape;
+  shape?: EventShape;
   /** Some answer had its tokens counted by the server, so the texts of others are not needed to count theirs. */
   serverCounts?: boolean;
 }
 
 /** Most bytes kept of a body that is not a stream of events. */
 const MOST_KEPT = 4 << 20;
+/** Shapes that were learned and never seen again: after that many, the events of a stream are known to differ. */
+const MOST_FRUITLESS = 3;
 
 /**
  * One answer being read: from the bytes of its body to what a record says. Knows no sockets and no clock; times are
@@ -35,7 +39,14 @@ export class Answer {
   readonly #keepText: boolean;
   readonly #tally: Tally;
   readonly #splitter: SseSplitter;
-  readonly #repeats: Repeats | undefined;
+  /** The shape of the events that need not be parsed, once one is known. */
+  #shape: EventShape | undefined;
+  /** Nothing had it since it was learned. */
+  #shapeIsUnseen = false;
+  /** Learned shapes that nothing had. */
+  #fruitless = 0;
+  /** What comes next begins an event, and nothing is kept of the one before. */
+  #betweenEvents = true;
   /** What the first event of the bytes that are being read said. */
   #saidFirst: StreamEvent | undefined;
   #error: string | undefined;
@@ -47,7 +58,7 @@ export class Answer {
   /** What `#tally` was told so far. */
   #tallied = 0;
   readonly #emptyChoiceTimesS: number[] = [];
-  #text = '';
+  readonly #text = new RawText();
   #hasChoice = false;
   #firstEventS: number | undefined;
   #lastEventS: number | undefined;
@@ -69,7 +80,7 @@ export class Answer {
     this.#readEvent = endpoint.reader();
     this.#tally = tally;
     this.#keepText = keepText;
-    this.#repeats = parseAll ? undefined : new Repeats();
+    if (parseAll) this.#fruitless = MOST_FRUITLESS;
     if (!endpoint.generates) this.#isStream = false;
     this.#splitter = new SseSplitter((text, kind) => this.#event(text, kind));
   }
@@ -81,56 +92,70 @@ export class Answer {
     if (head.status !== 200) this.#isStream = false;
   }
 
-  /** Returns whether the answer has settled. */
-  bytes(chunk: Buffer, atS: number): boolean {
+  /** Reads what stands in `read` from `start` up to `end`, part of the body. Returns whether the answer has settled. */
+  bytes(read: Buffer, start: number, end: number, atS: number): boolean {
     if (this.outcome !== undefined) return true;
     this.#atS = microseconds(atS);
-    if (this.#isStream === undefined) this.#isStream = looksLikeStream(chunk);
-    if (this.#isStream === false) this.#keep(chunk, MOST_KEPT);
+    if (this.#isStream === undefined) this.#isStream = looksLikeStream(read, start, end);
+    if (this.#isStream === false) this.#keep(read.subarray(start, end), MOST_KEPT);
     else {
-      if (this.#firstEventS === undefined) this.#keep(chunk, 200);
-      this.#stream(chunk);
+      if (this.#firstEventS === undefined) this.#keep(read.subarray(start, end), 200);
+      this.#stream(read, start, end);
     }
     return this.outcome !== undefined;
   }
 
-  #stream(chunk: Buffer): void {
-    const repeats = this.#repeats;
-    if (!repeats?.learns || !this.#splitter.idle) {
-      this.#splitter.push(chunk);
-      return;
-    }
-    if (repeats.isNew && this.#tally.shape !== undefined) repeats.adopt(chunk, 0, this.#tally.shape);
-    let at = 0;
-    for (let end = repeats.match(chunk, at); end >= 0; end = repeats.match(chunk, at)) {
-      if (at === 0) this.#splitter.passed();
-      this.#repeated(chunk, repeats);
-      at = end;
-      if (at === chunk.length) return;
-    }
-    const rest = at === 0 ? chunk : chunk.subarray(at);
+  #stream(read: Buffer, start: number, end: number): void {
+    const at = this.#betweenEvents ? this.#passRepeats(read, start, end) : start;
+    if (at === end) return;
+    const learns = this.#betweenEvents && this.#fruitless < MOST_FRUITLESS;
+    const rest = read.subarray(at, end);
     this.#saidFirst = undefined;
     this.#splitter.push(rest);
-    if (this.#saidFirst !== undefined && this.outcome === undefined) {
-      repeats.learn(rest, this.#saidFirst, this.#endpoint.reader());
-      if (repeats.common !== undefined) this.#tally.shape = repeats.common;
-    }
+    this.#betweenEvents = this.#splitter.idle;
+    if (learns && this.#saidFirst !== undefined && this.outcome === undefined) this.#learn(rest, this.#saidFirst);
   }
 
-  /** An event that says nothing but its text, as the one before it. */
-  #repeated(chunk: Buffer, repeats: Repeats): void {
+  /** Reads the events of known shape that come first; returns where they end. */
+  #passRepeats(read: Buffer, start: number, end: number): number {
+    this.#shape ??= this.#fruitless < MOST_FRUITLESS ? this.#tally.shape : undefined;
+    const shape = this.#shape;
+    if (shape === undefined) return start;
+    let at = start;
+    for (let next = shape.match(read, at, end); next >= 0; next = shape.match(read, at, end)) {
+      this.#repeated(read, shape);
+      at = next;
+      if (at === end) break;
+    }
+    if (at > start) this.#splitter.passed();
+    return at;
+  }
+
+  /** The parser has read the event that `bytes` begin with as `said`. */
+  #learn(bytes: Buffer, said: StreamEvent): void {
+    const shape = shapeOf(bytes, said, this.#endpoint.reader());
+    if (shape === undefined) return;
+    if (this.#shapeIsUnseen) this.#fruitless++;
+    this.#shapeIsUnseen = true;
+    this.#shape = shape;
+    this.#tally.shape = shape;
+  }
+
+  /** An event that says nothing but its text. */
+  #repeated(read: Buffer, shape: EventShape): void {
     if (this.#firstEventS === undefined) {
       this.#firstEventS = this.#atS;
       this.#body = [];
     }
-    if (repeats.isChoice) this.#hasChoice = true;
+    this.#shapeIsUnseen = false;
+    if (shape.isChoice) this.#hasChoice = true;
     this.#lastEventS = this.#atS;
     this.tokenTimesS.push(this.#atS);
     this.#tokenCounts = undefined;
     this.#count(1);
-    if (repeats.isAnswer) this.#firstAnswerTokenS ??= this.#atS;
+    if (shape.isAnswer) this.#firstAnswerTokenS ??= this.#atS;
     if (this.#keepText || this.#tally.serverCounts !== true) {
-      this.#text += chunk.toString('utf8', repeats.textStart, repeats.textEnd);
+      this.#text.addBytes(read, matched.textStart, matched.textEnd);
     }
   }
 
@@ -164,7 +189,7 @@ export class Answer {
   }
 
   /** The record of a settled answer. Times in seconds since the start of the load, to the microsecond. */
-  record(spec: RequestSpec, intendedSendS: number, sendS: number): RequestRecord {
+  record(asked: AskedTokens, intendedSendS: number, sendS: number): RequestRecord {
     const times = this.tokenTimesS;
     const [firstTokenS] = times;
     const generates = this.#endpoint.generates;
@@ -174,7 +199,7 @@ export class Answer {
     const needsText = counted === undefined && times.length > 0 && this.#tally.serverCounts !== true;
     const showsText = this.#keepText || needsText;
     return {
-      index: spec.index,
+      index: asked.index,
       outcome: this.outcome ?? 'cancelled',
       ...(this.#error === undefined ? {} : { error: this.#error }),
       ...(this.#httpStatus === undefined ? {} : { httpStatus: this.#httpStatus }),
@@ -189,14 +214,14 @@ export class Answer {
       ...(this.#lastEventS === undefined ? {} : { lastEventS: this.#lastEventS }),
       ...(lastTokenS === undefined ? {} : { lastTokenS }),
       endS: this.endS,
-      promptTokens: spec.promptTokens,
+      promptTokens: asked.promptTokens,
       ...(this.#serverPromptTokens === undefined ? {} : { serverPromptTokens: this.#serverPromptTokens }),
       ...(this.#cachedTokens === undefined ? {} : { cachedTokens: this.#cachedTokens }),
-      outputTokensAsked: spec.outputTokens,
+      outputTokensAsked: asked.outputTokens,
       outputTokens: counted ?? times.length,
       outputTokensBy: counted === undefined ? 'chunks' : 'server',
       ...(this.#finishReason === undefined ? {} : { finishReason: this.#finishReason }),
-      ...(showsText ? { text: this.#text } : {}),
+      ...(showsText ? { text: this.#text.toString() } : {}),
       malformedEvents: this.malformedEvents,
       ...(this.#malformedText === undefined ? {} : { malformedText: this.#malformedText }),
     };
@@ -257,9 +282,8 @@ export class Answer {
       if (said.answer) this.#firstAnswerTokenS ??= this.#atS;
     } else if (said.choice) this.#emptyChoiceTimesS.push(this.#atS);
     if (said.choice) this.#hasChoice = true;
-    // Joined only when somebody reads it: until then it is a list of its parts.
-    if (said.text !== undefined) this.#text += said.text;
-    else if (said.textSoFar !== undefined) this.#text = said.textSoFar;
+    if (said.text !== undefined) this.#text.add(said.text);
+    else if (said.textSoFar !== undefined) this.#text.replace(said.textSoFar);
     if (said.promptTokens !== undefined) this.#serverPromptTokens = said.promptTokens;
     if (said.cachedTokens !== undefined) this.#cachedTokens = said.cachedTokens;
     if (said.outputTokens !== undefined) this.#serverOutputTokens = said.outputTokens;
@@ -349,8 +373,9 @@ export class Answer {
  * Judged by the bytes, since gateways send streams under any content type: JSON begins with a brace or a bracket, and
  * no line of a stream does.
  */
-function looksLikeStream(chunk: Buffer): boolean | undefined {
-  for (const byte of chunk) {
+function looksLikeStream(read: Buffer, start: number, end: number): boolean | undefined {
+  for (let at = start; at < end; at++) {
+    const byte = read[at];
     if (byte === 0x7b || byte === 0x5b) return false;
     if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return true;
   }

@@ -44,10 +44,10 @@ export class Connection {
     if (secure) {
       const servername = isIP(host) === 0 ? host : '';
       this.socket = connectTls({ ...where, servername, ALPNProtocols: ['http/1.1'], ...(ca ? { ca } : {}) });
-      this.socket.on('data', (bytes: Buffer) => this.#read(bytes));
+      this.socket.on('data', (bytes: Buffer) => this.#read(bytes, bytes.length));
     } else {
       const callback = (length: number): boolean => {
-        this.#read(readInto.subarray(0, length));
+        this.#read(readInto, length);
         return true;
       };
       this.socket = connectTcp({ ...where, onread: { buffer: readInto, callback } });
@@ -62,17 +62,12 @@ export class Connection {
     return !this.#closed && !this.socket.destroyed && this.socket.writable;
   }
 
-  /** Sends a request whose response goes to the sink. */
-  send(head: string, body: Buffer, sink: ConnectionSink): void {
+  /** Sends a request, head and body, whose response goes to the sink. */
+  send(request: Buffer, sink: ConnectionSink): void {
     this.#sink = sink;
     this.answered = false;
     this.#reader.reset();
-    const { socket } = this;
-    // Both in one system call, and one packet where they fit.
-    socket.cork();
-    socket.write(head, 'latin1');
-    socket.write(body);
-    socket.uncork();
+    this.socket.write(request);
   }
 
   /** Ends the connection; nothing more is told to anybody. */
@@ -82,7 +77,7 @@ export class Connection {
     this.socket.destroy();
   }
 
-  #read(bytes: Buffer): void {
+  #read(bytes: Buffer, length: number): void {
     this.reads++;
     const sink = this.#sink;
     if (!sink) {
@@ -93,7 +88,7 @@ export class Connection {
     this.answered = true;
     this.readAtS = now();
     try {
-      this.#reader.push(bytes, this);
+      this.#reader.push(bytes, 0, length, this);
     } catch (error) {
       this.#lost(error instanceof Error ? error : new Error(String(error)));
       this.drop();
@@ -104,8 +99,8 @@ export class Connection {
     this.#sink?.head(head);
   }
 
-  body(bytes: Buffer): void {
-    this.#sink?.body(bytes);
+  body(bytes: Buffer, start: number, end: number): void {
+    this.#sink?.body(bytes, start, end);
   }
 
   complete(): void {

@@ -1,6 +1,6 @@
 import { systemCode } from '../kit/errors.ts';
-import type { RequestSpec } from '../records/request.ts';
 import type { Answer } from './answer.ts';
+import type { AskedTokens } from './shared-requests.ts';
 import type { Exchange, ExchangeSink, ResponseHead } from './transport.ts';
 
 /** What a load wants to know of its requests under way. */
@@ -17,7 +17,7 @@ export interface FlightWatch {
 
 /** One request under way: passes what the transport brings on to the answer, in the time of the load. */
 export class Flight implements ExchangeSink {
-  readonly spec: RequestSpec;
+  readonly asked: AskedTokens;
   readonly answer: Answer;
   readonly intendedSendS: number;
   readonly sendS: number;
@@ -27,8 +27,8 @@ export class Flight implements ExchangeSink {
   refusal: string | undefined;
   readonly #watch: FlightWatch;
 
-  constructor(spec: RequestSpec, answer: Answer, intendedSendS: number, sendS: number, watch: FlightWatch) {
-    this.spec = spec;
+  constructor(asked: AskedTokens, answer: Answer, intendedSendS: number, sendS: number, watch: FlightWatch) {
+    this.asked = asked;
     this.answer = answer;
     this.intendedSendS = intendedSendS;
     this.sendS = sendS;
@@ -40,9 +40,9 @@ export class Flight implements ExchangeSink {
     this.answer.head(head);
   }
 
-  bytes(chunk: Buffer, atS: number): boolean {
-    this.#watch.heard(chunk.length);
-    if (!this.answer.bytes(chunk, atS - this.#watch.startS)) return false;
+  bytes(read: Buffer, start: number, end: number, atS: number): boolean {
+    this.#watch.heard(end - start);
+    if (!this.answer.bytes(read, start, end, atS - this.#watch.startS)) return false;
     this.#watch.settled(this);
     return true;
   }

@@ -100,6 +100,9 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
 
   const send = (body: Buffer, sink: ExchangeSink, id?: string): Exchange => {
     const head = `${headStart}${id === undefined ? '' : `x-request-id: ${id}\r\n`}content-length: ${body.length}\r\n\r\n`;
+    // In one piece: a write of two costs twice as much as the copy.
+    const request = Buffer.allocUnsafe(head.length + body.length);
+    body.copy(request, request.write(head, 'latin1'));
     const sentS = now();
     let over = false;
     let released = false;
@@ -123,8 +126,8 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
 
     const carried = {
       head: (responseHead: ResponseHead): void => sink.head(responseHead, connection.readAtS),
-      body(bytes: Buffer): void {
-        if (over || !sink.bytes(bytes, connection.readAtS)) return;
+      body(bytes: Buffer, start: number, end: number): void {
+        if (over || !sink.bytes(bytes, start, end, connection.readAtS)) return;
         over = true;
         drain = setTimeout(discardUnlessRead, DRAIN_MS);
       },
@@ -142,7 +145,7 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
           staleRetries++;
           fresh = true;
           connection = open(address);
-          connection.send(head, body, carried);
+          connection.send(request, carried);
           return;
         }
         if (!over) {
@@ -152,7 +155,7 @@ export async function openHttp(options: HttpOptions): Promise<Transport> {
         release();
       },
     };
-    connection.send(head, body, carried);
+    connection.send(request, carried);
 
     return {
       cancel() {

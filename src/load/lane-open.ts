@@ -3,6 +3,8 @@ import { Course } from './course.ts';
 import { openHttp } from './http.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import type { LaneTask } from './lane-thread.ts';
+import { requestBody } from './request-body.ts';
+import { bodyOfShared, tokensAsked } from './shared-requests.ts';
 import { warmUpClient } from './warmup.ts';
 
 /** A lane whose connections stand, and what closes them. */
@@ -19,7 +21,7 @@ export async function openLane(
   onRecord: LaneOptions['onRecord'],
 ): Promise<OpenLane> {
   await warmUpClient(endpoint, signal);
-  const { url, headers, preconnect, ca, requests, bodies, bodyStarts } = task;
+  const { url, headers, preconnect, ca, requests, bodyPlan } = task;
   const transport = await openHttp({
     url: new URL(url),
     headers,
@@ -32,18 +34,10 @@ export async function openLane(
     course: new Course(task.memory),
     plan: task.plan,
     endpoint,
-    model: task.model,
     limit: task.limit,
     transport,
-    request(index) {
-      const spec = requests[index];
-      if (!spec) throw new Error(`there is no request ${index}`);
-      return spec;
-    },
-    prepared(index) {
-      const [start, end] = [bodyStarts[index], bodyStarts[index + 1]];
-      return start === undefined || end === undefined ? undefined : Buffer.from(bodies, start, end - start);
-    },
+    asked: (index) => tokensAsked(requests, index),
+    body: (index) => bodyOfShared(requests, index, (spec) => requestBody(spec, endpoint, bodyPlan)),
     onRecord,
   });
   return { lane, close: () => transport.close() };

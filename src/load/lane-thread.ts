@@ -1,9 +1,11 @@
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import type { RequestSpec } from '../records/request.ts';
 import type { CourseMemory } from './course.ts';
 import type { LanePlan, LaneResult } from './lane.ts';
 import type { PackedRecords } from './record-log.ts';
+import type { BodyPlan } from './request-body.ts';
+import type { SharedRequests } from './shared-requests.ts';
 
 /**
  * The same file whether this module runs from `src/` (in tests) or from `dist/`: Node cannot run TypeScript, so the
@@ -18,17 +20,14 @@ export interface LaneTask {
   readonly plan: LanePlan;
   /** Name of the request dialect. */
   readonly backend: string;
-  readonly model: string;
+  readonly bodyPlan: BodyPlan;
   readonly limit: number | null;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly ca?: string;
   /** Connections to open before the load. */
   readonly preconnect: number;
-  readonly requests: readonly RequestSpec[];
-  /** Bodies that are ready: where each begins in `bodies`, and where the last ends. */
-  readonly bodyStarts: Float64Array;
-  readonly bodies: SharedArrayBuffer;
+  readonly requests: SharedRequests;
 }
 
 /** What the thread is told. */
@@ -50,12 +49,25 @@ export interface RunningLane {
   close(): void;
 }
 
+/**
+ * Of a thread's young objects, MB. Streams bring a thousand bytes of garbage a token: with as little room as Node gives,
+ * it would be collected every second, and each time the events of 20 ms would be read late.
+ */
+const semiSpaceMb = 64;
+
 /** Starts a lane on a thread of its own, and waits until its connections stand. Rejects when the thread fails. */
 export async function startLaneThread(
   task: LaneTask,
   onRecords: (packed: PackedRecords, refusals: readonly string[]) => void,
 ): Promise<RunningLane> {
-  const worker = new Worker(workerPath, { workerData: task, execArgv: [] });
+  // The heap of a thread is laid out when the thread is made; nothing but this flag can make its beginning large.
+  setFlagsFromString(`--min-semi-space-size=${semiSpaceMb}`);
+  setFlagsFromString(`--max-semi-space-size=${semiSpaceMb}`);
+  const worker = new Worker(workerPath, {
+    workerData: task,
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: 3 * semiSpaceMb },
+  });
   let done: (result: LaneResult) => void = () => {};
   let fail: (error: Error) => void = () => {};
   const finished = new Promise<LaneResult>((resolve, reject) => {

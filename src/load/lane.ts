@@ -1,11 +1,12 @@
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { now } from '../kit/clock.ts';
 import { type LoopDelay, watchLoopDelay } from '../kit/loop-delay.ts';
-import type { RequestRecord, RequestSpec } from '../records/request.ts';
+import type { RequestRecord } from '../records/request.ts';
 import { Answer, type Tally } from './answer.ts';
 import type { Course } from './course.ts';
 import { Flight, type FlightWatch } from './flight.ts';
 import type { LoadPlan } from './plan.ts';
+import type { AskedTokens } from './shared-requests.ts';
 import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
 
@@ -17,7 +18,7 @@ const MOST_TIMER_MS = 2 ** 31 - 1;
 /** What a lane needs of the plan. */
 export type LanePlan = Pick<
   LoadPlan,
-  'minRequests' | 'minDurationS' | 'ask' | 'extraBody' | 'requestIdPrefix' | 'keepText' | 'requestTimeoutS'
+  'minRequests' | 'minDurationS' | 'requestIdPrefix' | 'keepText' | 'requestTimeoutS'
 >;
 
 export interface LaneOptions {
@@ -26,13 +27,11 @@ export interface LaneOptions {
   readonly course: Course;
   readonly plan: LanePlan;
   readonly endpoint: Endpoint;
-  readonly model: string;
   /** Its share of the limit on requests in flight; null is none. */
   readonly limit: number | null;
   readonly transport: Transport;
-  request(index: number): RequestSpec;
-  /** A body that was made ready before the clock started, if it was. */
-  prepared(index: number): Buffer | undefined;
+  asked(index: number): AskedTokens;
+  body(index: number): Buffer;
   /** A request has ended. `refusal` is the system's code, when it failed by that. */
   onRecord(record: RequestRecord, refusal: string | undefined): void;
 }
@@ -102,7 +101,7 @@ export class Lane implements FlightWatch {
 
   settled(flight: Flight): void {
     clearTimeout(flight.timer);
-    const record = flight.answer.record(flight.spec, flight.intendedSendS, flight.sendS);
+    const record = flight.answer.record(flight.asked, flight.intendedSendS, flight.sendS);
     this.#count(record.outcome === 'ok' ? 'ok' : 'failed', 1);
     this.heard(0);
     this.#options.onRecord(record, flight.refusal);
@@ -154,15 +153,15 @@ export class Lane implements FlightWatch {
 
   #sendOne(index: number, dueS: number): void {
     const { course, plan, endpoint, transport } = this.#options;
-    const spec = this.#options.request(index);
-    const body = this.#options.prepared(index) ?? requestBody(spec, this.#options);
+    const asked = this.#options.asked(index);
+    const body = this.#options.body(index);
     const intendedSendS = Math.max(dueS, this.#slots.take());
     const answer = new Answer(endpoint, this.#tally, { keepText: plan.keepText ?? false });
-    const flight = new Flight(spec, answer, intendedSendS, this.#elapsed(), this);
+    const flight = new Flight(asked, answer, intendedSendS, this.#elapsed(), this);
     this.#flights.add(flight);
     this.#mostInFlight = Math.max(this.#mostInFlight, course.enter());
     this.#count('sent', 1);
-    const id = plan.requestIdPrefix === undefined ? undefined : `${plan.requestIdPrefix}${spec.index}`;
+    const id = plan.requestIdPrefix === undefined ? undefined : `${plan.requestIdPrefix}${index}`;
     flight.exchange = transport.send(body, flight, id);
     const { requestTimeoutS } = plan;
     if (requestTimeoutS === undefined) return;
@@ -175,13 +174,4 @@ export class Lane implements FlightWatch {
   #finishIfDone(): void {
     if (!this.#sending && this.#flights.size === 0) this.#finish();
   }
-}
-
-/** The bytes of a request's body. */
-export function requestBody(
-  spec: RequestSpec,
-  { endpoint, model, plan }: Pick<LaneOptions, 'endpoint' | 'model' | 'plan'>,
-): Buffer {
-  const body = endpoint.body(spec, { ...plan.ask, model: spec.model ?? model });
-  return Buffer.from(JSON.stringify(plan.extraBody === undefined ? body : { ...body, ...plan.extraBody }));
 }

@@ -28,7 +28,7 @@ export interface LoadHooks {
   onProgress?(progress: LoadProgress): void;
   /** Where the records go as they end, one JSON object a line. */
   readonly recordsPath?: string;
-  /** Threads that send the load; 1, the default, is the caller's own. What is sent does not depend on it. */
+  /** Threads of their own that send the load; absent, the caller's sends it. What is sent does not depend on it. */
   readonly workers?: number;
   /** Connections are opened before the clock starts where all requests are due at once; false opens them as they are needed. */
   readonly preconnect?: boolean;

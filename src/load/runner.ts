@@ -1,14 +1,14 @@
 import { arrivalTimes, isBurst } from './arrivals.ts';
-import { readyBodies } from './bodies.ts';
 import { Course } from './course.ts';
 import { openJournal } from './journal.ts';
-import { requestBody } from './lane.ts';
 import { openLane } from './lane-open.ts';
 import { type LaneTask, type RunningLane, startLaneThread } from './lane-thread.ts';
 import { Load } from './load.ts';
 import { checkPlan, type LoadPlan } from './plan.ts';
 import { checkOpenFiles } from './preflight.ts';
+import { requestBody } from './request-body.ts';
 import type { LoadHooks, LoadResult } from './result.ts';
+import { shareRequests } from './shared-requests.ts';
 import { type LoadTarget, requestUrl } from './target.ts';
 
 export type { LoadPlan } from './plan.ts';
@@ -49,7 +49,7 @@ export async function runLoad(target: LoadTarget, plan: LoadPlan, hooks: LoadHoo
       preconnect: burst && hooks.preconnect !== false ? atOnce : 0,
       ready: atOnce,
     });
-    if (threads === 1) {
+    if (hooks.workers === undefined) {
       for (const task of tasks) lanes.push(await laneHere(task, target, hooks.signal, running));
     } else {
       const start = async (task: LaneTask): Promise<void> => {
@@ -90,22 +90,21 @@ function tasksOf(target: LoadTarget, plan: LoadPlan, course: Course, sharing: Sh
   const lanePlan = {
     minRequests: plan.minRequests,
     minDurationS: plan.minDurationS,
-    ask: plan.ask,
-    ...(plan.extraBody === undefined ? {} : { extraBody: plan.extraBody }),
     ...(plan.requestIdPrefix === undefined ? {} : { requestIdPrefix: plan.requestIdPrefix }),
     ...(plan.keepText === undefined ? {} : { keepText: plan.keepText }),
     ...(plan.requestTimeoutS === undefined ? {} : { requestTimeoutS: plan.requestTimeoutS }),
   };
+  const { ask, extraBody } = plan;
+  const bodyPlan = { model, ask, ...(extraBody === undefined ? {} : { extraBody }) };
   const common = {
     memory: course.memory,
     plan: lanePlan,
     backend: endpoint.name,
-    model,
+    bodyPlan,
     url: requestUrl(target).href,
     headers,
     ...(ca === undefined ? {} : { ca }),
-    requests: plan.requests,
-    ...readyBodies(plan.requests, ready, (spec) => requestBody(spec, { endpoint, model, plan: lanePlan })),
+    requests: shareRequests(plan.requests, ready, (spec) => requestBody(spec, endpoint, bodyPlan)),
   };
   return Array.from({ length: threads }, (_, thread) => ({
     ...common,

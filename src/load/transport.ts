@@ -11,10 +11,10 @@ export interface ResponseHead {
 export interface ExchangeSink {
   head(head: ResponseHead, atS: number): void;
   /**
-   * Some bytes of the body; they are valid only during the call. True says that nothing more is wanted: then neither
-   * `bytes` nor `end` nor `broken` follows.
+   * Some bytes of the body, from `start` up to `end` of what was read; they are valid only during the call. True says that
+   * nothing more is wanted: then neither `bytes` nor `end` nor `broken` follows.
    */
-  bytes(chunk: Buffer, atS: number): boolean;
+  bytes(read: Buffer, start: number, end: number, atS: number): boolean;
   /** The body ended as it should. */
   end(atS: number): void;
   /** There is no connection, or it broke. */

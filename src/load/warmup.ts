@@ -23,6 +23,8 @@ const event = `data: ${JSON.stringify({
   content: ' the',
 })}\n\n`;
 
+const body = Buffer.from('{"prompt":"warm"}');
+
 let warm = false;
 
 /**
@@ -57,13 +59,12 @@ export async function warmUpClient(endpoint: Endpoint, signal: AbortSignal): Pro
       const lane = new Lane({
         thread: 0,
         course: Course.of(new Float64Array(REQUESTS), 1),
-        plan: { minRequests: REQUESTS, minDurationS: 0, ask: { sampling: {}, ignoreEos: false, compat: 'servetune' } },
+        plan: { minRequests: REQUESTS, minDurationS: 0 },
         endpoint,
-        model: 'warm-up',
         limit: 16,
         transport,
-        request: (index) => ({ index, prompt: 'warm', promptTokens: 1, outputTokens: EVENTS }),
-        prepared: () => undefined,
+        asked: (index) => ({ index, promptTokens: 1, outputTokens: EVENTS }),
+        body: () => body,
         onRecord() {},
       });
       const limit = setTimeout(() => lane.abandon('it takes too long'), LONGEST_MS);

@@ -21,7 +21,10 @@ function read(name: string | Endpoint, pieces: readonly (string | Buffer)[], fee
   const { keepText = false, tally = { outputTokens: 0 }, how = 'end' } = feed;
   const answer = new Answer(typeof name === 'string' ? endpointNamed(name) : name, tally, { keepText });
   answer.head({ status: 200, statusText: 'OK' });
-  pieces.forEach((piece, i) => void answer.bytes(Buffer.from(piece), i + 1));
+  pieces.forEach((piece, i) => {
+    const bytes = Buffer.from(piece);
+    answer.bytes(bytes, 0, bytes.length, i + 1);
+  });
   if (how === 'end') answer.end(pieces.length + 1);
   if (how === 'broken') answer.broken('socket hang up', pieces.length + 1);
   if (how === 'giveUp') answer.giveUp('timeout', 'no end after 3 s', pieces.length + 1);
@@ -184,7 +187,7 @@ describe.each(Object.keys(dialects).filter((name) => name !== 'openai-embeddings
   const recordOf = (...pieces: Buffer[]): RequestRecord => {
     const answer = new Answer(endpointNamed(name), { outputTokens: 0 }, { keepText: true });
     answer.head({ status: 200, statusText: 'OK' });
-    for (const piece of pieces) answer.bytes(piece, 1);
+    for (const piece of pieces) answer.bytes(piece, 0, piece.length, 1);
     answer.end(1);
     return answer.record(spec, 0, 0);
   };

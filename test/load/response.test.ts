@@ -17,8 +17,8 @@ function read(pieces: readonly Buffer[], { closes = false } = {}): Seen {
   const seen: Seen = { heads: [], body: '', complete: 0, reusable: false };
   const sink = {
     head: (head: ResponseHead) => void seen.heads.push(head),
-    body: (bytes: Buffer) => {
-      seen.body += bytes.toString('latin1');
+    body: (bytes: Buffer, start: number, end: number) => {
+      seen.body += bytes.toString('latin1', start, end);
     },
     complete: () => {
       seen.complete++;
@@ -29,7 +29,7 @@ function read(pieces: readonly Buffer[], { closes = false } = {}): Seen {
   try {
     for (const piece of pieces) {
       piece.copy(shared);
-      reader.push(shared.subarray(0, piece.length), sink);
+      reader.push(shared, 0, piece.length, sink);
     }
     if (closes && reader.endsHere()) seen.complete++;
   } catch (error) {

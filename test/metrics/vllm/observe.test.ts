@@ -98,7 +98,8 @@ it('a body that ends early but cleanly is a success, a broken one is not', () =>
   const answer = () => {
     const answer = new Answer(openaiChat, { outputTokens: 0 });
     answer.head({ status: 200, statusText: 'OK' });
-    answer.bytes(Buffer.from('data: {"choices":[{"delta":{"content":"a"}}]}\n\n'), 0.1);
+    const event = Buffer.from('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
+    answer.bytes(event, 0, event.length, 0.1);
     return answer;
   };
   const spec = { index: 0, prompt: '', promptTokens: 1, outputTokens: 2 };

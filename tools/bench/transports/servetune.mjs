@@ -11,8 +11,8 @@ export const servetune = {
         new Promise((resolve, reject) => {
           transport.send(body, {
             head() {},
-            bytes(chunk) {
-              onBytes(chunk);
+            bytes(read, start, end) {
+              onBytes(read.subarray(start, end));
               return false;
             },
             end() {},

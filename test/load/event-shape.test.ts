@@ -9,6 +9,11 @@ type Fields = Record<string, unknown>;
 
 const spec = { index: 0, prompt: 'x', promptTokens: 1, outputTokens: 8 };
 
+function feed(answer: Answer, text: string, atS: number): void {
+  const bytes = Buffer.from(text);
+  answer.bytes(bytes, 0, bytes.length, atS);
+}
+
 /** The record of a body that comes in these pieces, one a second. */
 function read(
   backend: string,
@@ -18,7 +23,7 @@ function read(
 ): RequestRecord {
   const answer = new Answer(endpointNamed(backend), tally, { keepText: true, parseAll });
   answer.head({ status: 200, statusText: 'OK' });
-  pieces.forEach((piece, i) => void answer.bytes(piece, i + 1));
+  pieces.forEach((piece, i) => void answer.bytes(piece, 0, piece.length, i + 1));
   answer.end(pieces.length + 1);
   return answer.record(spec, 0, 0);
 }
@@ -123,7 +128,7 @@ it('parses no token of an answer whose shape another answer had', () => {
     const one = new Answer(counting.endpoint, tally, { keepText: true });
     one.head({ status: 200, statusText: 'OK' });
     for (const content of [' one', ' two', ' three']) {
-      one.bytes(Buffer.from(`data: ${JSON.stringify({ id, choices: [{ delta: { content } }] })}\n\n`), 1);
+      feed(one, `data: ${JSON.stringify({ id, choices: [{ delta: { content } }] })}\n\n`, 1);
     }
     return one;
   };
@@ -143,12 +148,12 @@ it('parses the first of many events of one shape, and no other', () => {
   answer.head({ status: 200, statusText: 'OK' });
   const token = (content: string): string =>
     `data: ${JSON.stringify({ id: 'x', choices: [{ delta: { content } }] })}\n\n`;
-  answer.bytes(Buffer.from(token('') + token(' one')), 1);
-  answer.bytes(Buffer.from(token(' two')), 2);
+  feed(answer, token('') + token(' one'), 1);
+  feed(answer, token(' two'), 2);
   const before = counting.parsed;
-  for (let i = 0; i < 50; i++) answer.bytes(Buffer.from(token(` word${i}`) + token(' more')), 3 + i);
+  for (let i = 0; i < 50; i++) feed(answer, token(` word${i}`) + token(' more'), 3 + i);
   expect(counting.parsed).toBe(before);
-  answer.bytes(Buffer.from('data: [DONE]\n\n'), 60);
+  feed(answer, 'data: [DONE]\n\n', 60);
   expect(answer.record(spec, 0, 0)).toMatchObject({ outcome: 'ok', outputTokens: 102 });
   expect(answer.record(spec, 0, 0).text).toMatch(/^ one two word0 more word1/);
 });
