@@ -22,13 +22,16 @@ export const ascending = (values: ArrayLike<number>): Float64Array => Float64Arr
  * Percentile `p` (0 to 100) of values **in ascending order**, by numpy's default method `linear`, including its choice
  * of the end from which it interpolates. Null of none.
  */
-export function percentile(sorted: ArrayLike<number>, p: number): number | null {
-  const n = sorted.length;
+export const percentile = (sorted: ArrayLike<number>, p: number): number | null =>
+  percentileOf(sorted.length, (i) => sorted[i] as number, p);
+
+/** The same, of `n` values of which `at` gives the one with a rank, from 0. */
+export function percentileOf(n: number, at: (rank: number) => number, p: number): number | null {
   if (n === 0) return null;
   const h = ((n - 1) * p) / 100;
   const i = Math.min(Math.floor(h), n - 1);
-  const a = sorted[i] as number;
-  const b = sorted[Math.min(i + 1, n - 1)] as number;
+  const a = at(i);
+  const b = at(Math.min(i + 1, n - 1));
   const t = h - i;
   return t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t);
 }

@@ -53,7 +53,7 @@ export interface RunningLane {
  * Of a thread's young objects, MB. Streams bring a thousand bytes of garbage a token: with as little room as Node gives,
  * it would be collected every second, and each time the events of 20 ms would be read late.
  */
-const semiSpaceMb = 64;
+const semiSpaceMb = 32;
 
 /** Starts a lane on a thread of its own, and waits until its connections stand. Rejects when the thread fails. */
 export async function startLaneThread(

@@ -12,5 +12,9 @@ export const itl: Metric = {
   title: 'Inter-token Latency',
   short: 'ITL',
   perEvent: true,
-  of: ({ tokenTimesS }) => tokenTimesS.slice(1).map((time, i) => time - (tokenTimesS[i] as number)),
+  of({ tokenTimesS }) {
+    const gaps = new Array<number>(Math.max(0, tokenTimesS.length - 1));
+    for (let i = 0; i < gaps.length; i++) gaps[i] = (tokenTimesS[i + 1] as number) - (tokenTimesS[i] as number);
+    return gaps;
+  },
 };

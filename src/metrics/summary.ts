@@ -1,7 +1,7 @@
 import type { RecordList } from '../records/request.ts';
 import type { Distribution, GoodputLimits, Summary } from '../records/summary.ts';
 import { meanConcurrencyFold } from './concurrency.ts';
-import { latenciesFold } from './distribution.ts';
+import { eventLatenciesFold, latenciesFold } from './distribution.ts';
 import { feed, ofOk } from './fold.ts';
 import { goodputFold } from './goodput.ts';
 import { peakOutputFold } from './peaks.ts';
@@ -40,8 +40,8 @@ export interface SummaryOptions {
  * more requests than `asked`; then that is how many were asked. Where nothing is generated, the total token throughput
  * is that of the input, and the other figures of output tokens are null.
  *
- * The records are gone through twice, one by one, so that they need not be in memory; what is kept of each is eight bytes
- * a sample.
+ * The records are gone through twice, one by one, so that they need not be in memory; what is kept of each request is eight
+ * bytes a figure, and of single events how many there were of each length.
  */
 export function summarize(records: RecordList, options: SummaryOptions): Summary {
   const { percentiles, notes = [], sendTimesKnown = true } = options;
@@ -56,10 +56,9 @@ export function summarize(records: RecordList, options: SummaryOptions): Summary
   const mean = meanConcurrencyFold(0, durationS);
   const good = options.goodput && goodputFold(options.goodput, { asked, durationS });
   const window = steadyFold(course, { ...options, generates });
-  const gaps = ofOk(latenciesFold(perEvent, percentiles, totals.events));
-  feed(records, peak, mean, window, gaps, ...(good ? [good] : []));
+  feed(records, peak, mean, window, ...(good ? [good] : []));
   const steady = sendTimesKnown ? window.result() : unknownTimes;
-  const latencies = { ...seen.latencies, ...gaps.result() };
+  const { latencies } = seen;
 
   return {
     asked,
@@ -96,7 +95,6 @@ const unknownTimes = {
 } as const;
 
 const perRequest = metrics.filter((metric) => !metric.perEvent);
-/** By far the largest samples: they wait for the second pass, when the others are reduced and their number is known. */
 const perEvent = metrics.filter((metric) => metric.perEvent);
 
 /** What needs nothing but the records; in a function of its own, so that its samples are gone when it has ended. */
@@ -104,12 +102,13 @@ function firstPass(records: RecordList, percentiles: readonly number[]) {
   const totals = totalsFold();
   const course = courseFold(records.length);
   const latencies = ofOk(latenciesFold(perRequest, percentiles, records.length));
+  const gaps = ofOk(eventLatenciesFold(perEvent, percentiles));
   const warnings = warningsFold();
-  feed(records, totals, course, latencies, warnings);
+  feed(records, totals, course, latencies, gaps, warnings);
   return {
     totals: totals.result(),
     course: course.result(),
-    latencies: latencies.result(),
+    latencies: { ...latencies.result(), ...gaps.result() },
     warnings: warnings.result(),
   };
 }

@@ -94,5 +94,5 @@ it('never holds the records of a large load', () => {
   expect(passes).toBe(2);
   // As objects they take 100 MB.
   expect(used.heap - before.heapUsed).toBeLessThan(60e6);
-  expect(used.samples - before.arrayBuffers).toBeLessThan(8 * count * (16 + 8) + 20e6);
+  expect(used.samples - before.arrayBuffers).toBeLessThan(8 * count * 8 + 40e6);
 });
