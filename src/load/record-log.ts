@@ -80,6 +80,8 @@ export class RecordLog implements Iterable<RequestRecord> {
 
   /** Gives away what was packed so far, and begins anew. */
   take(): PackedRecords {
+    // Only what is written: a message takes the memory behind a view along, all of it.
+    this.#block = Buffer.from(this.#block.subarray(0, this.#at));
     this.#closeBlock();
     const packed = { count: this.#count, blocks: this.#blocks, words: [...this.#packer.words] };
     this.#blocks = [];

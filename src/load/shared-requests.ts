@@ -1,7 +1,12 @@
+import { InputError } from '../kit/errors.ts';
 import type { RequestSpec } from '../records/request.ts';
 
 /** Memory for request bodies that are made ready before the clock starts. */
-const mostBytes = 64 << 20;
+const mostReady = 64 << 20;
+/** Memory for all the others: what one piece can have. */
+const mostShared = 2 ** 32 - 1;
+/** A piece of memory grows by this much, bytes. */
+const growth = 1 << 20;
 
 /** What a record repeats of its request. */
 export type AskedTokens = Pick<RequestSpec, 'index' | 'promptTokens' | 'outputTokens'>;
@@ -16,27 +21,39 @@ interface SharedTexts {
 /** The requests of a load as all its threads see them: in memory once, however many threads there are. */
 export interface SharedRequests {
   /** Prompt and output tokens of each. */
-  readonly tokens: Float64Array;
+  readonly tokens: Int32Array;
   /** The bodies of the first ones, ready to be sent. */
   readonly bodies: SharedTexts;
-  /** The others, as JSON. */
-  readonly specs: SharedTexts;
+  /** Of the others, as JSON, what is still needed to make theirs. */
+  readonly needs: SharedTexts;
 }
 
 /**
  * Shares requests out to threads. The bodies of the first `ready` are made now, as many as fit into 64 MiB: making them
- * would hold a burst up.
+ * would hold a burst up. Throws an InputError when the requests are more than can be shared.
  */
 export function shareRequests(
   requests: readonly RequestSpec[],
   ready: number,
   bodyOf: (spec: RequestSpec) => string,
 ): SharedRequests {
-  const tokens = new Float64Array(new SharedArrayBuffer(requests.length * 2 * Float64Array.BYTES_PER_ELEMENT));
+  const tokens = new Int32Array(new SharedArrayBuffer(requests.length * 2 * Int32Array.BYTES_PER_ELEMENT));
   for (const [i, { promptTokens, outputTokens }] of requests.entries()) tokens.set([promptTokens, outputTokens], 2 * i);
-  const bodies = shareTexts(requests.slice(0, ready), bodyOf, mostBytes);
-  const specs = shareTexts(requests.slice(bodies.starts.length - 1), (spec) => JSON.stringify(spec));
-  return { tokens, bodies, specs };
+  const bodies = shareTexts(requests.slice(0, ready), bodyOf, mostReady);
+  const others = requests.slice(bodies.starts.length - 1);
+  const needs = shareTexts(others, ({ prompt, model }) =>
+    JSON.stringify(model === undefined ? [prompt] : [prompt, model]),
+  );
+  if (needs.starts.length <= others.length) {
+    throw new InputError([
+      {
+        place: '--num-prompts',
+        message: 'the prompts take more than 4 GiB of memory',
+        hint: 'send fewer, or shorter ones',
+      },
+    ]);
+  }
+  return { tokens, bodies, needs };
 }
 
 /** Of the request with this index. */
@@ -47,19 +64,20 @@ export function tokensAsked({ tokens }: SharedRequests, index: number): AskedTok
 }
 
 /** The body of the request with this index. */
-export function bodyOfShared(
-  { bodies, specs }: SharedRequests,
-  index: number,
-  bodyOf: (spec: RequestSpec) => string,
-): Buffer {
+export function bodyOfShared(requests: SharedRequests, index: number, bodyOf: (spec: RequestSpec) => string): Buffer {
+  const { bodies, needs } = requests;
   const ready = bodies.starts.length - 1;
   if (index < ready) return textAt(bodies, index);
-  return Buffer.from(bodyOf(JSON.parse(textAt(specs, index - ready).toString())));
+  const [prompt, model]: [string, string?] = JSON.parse(textAt(needs, index - ready).toString());
+  const spec = { ...tokensAsked(requests, index), prompt, ...(model === undefined ? {} : { model }) };
+  return Buffer.from(bodyOf(spec));
 }
 
 /** Shares a text for each item, up to `most` bytes. */
-function shareTexts<T>(items: readonly T[], textOf: (item: T) => string, most = Number.POSITIVE_INFINITY): SharedTexts {
-  let memory: Buffer = Buffer.from(new SharedArrayBuffer(1 << 16));
+function shareTexts<T>(items: readonly T[], textOf: (item: T) => string, most = mostShared): SharedTexts {
+  // It grows in place: a copy of what may be hundreds of megabytes would be too much.
+  const bytes = new SharedArrayBuffer(0, { maxByteLength: most });
+  let memory = Buffer.from(bytes);
   const starts = new Float64Array(new SharedArrayBuffer((items.length + 1) * Float64Array.BYTES_PER_ELEMENT));
   let count = 0;
   let end = 0;
@@ -67,18 +85,15 @@ function shareTexts<T>(items: readonly T[], textOf: (item: T) => string, most = 
     const text = textOf(item);
     const length = Buffer.byteLength(text);
     if (end + length > most) break;
-    if (end + length > memory.length) memory = enlarged(memory, end, (end + length) * 2);
+    if (end + length > memory.length) {
+      bytes.grow(Math.min(most, end + Math.max(length, growth)));
+      memory = Buffer.from(bytes);
+    }
     memory.write(text, end);
     end += length;
     starts[++count] = end;
   }
-  return { bytes: memory.buffer as SharedArrayBuffer, starts: starts.subarray(0, count + 1) };
-}
-
-function enlarged(memory: Buffer, used: number, size: number): Buffer {
-  const larger = Buffer.from(new SharedArrayBuffer(size));
-  memory.copy(larger, 0, 0, used);
-  return larger;
+  return { bytes, starts: starts.subarray(0, count + 1) };
 }
 
 function textAt({ bytes, starts }: SharedTexts, i: number): Buffer {
