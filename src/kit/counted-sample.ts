@@ -11,12 +11,16 @@ export class CountedSample {
   readonly #counts = new Uint32Array(slots);
   /** Longer ones, by their microseconds; there cannot be many in one load. */
   readonly #long = new Map<number, number>();
+  /** Of the slots that count something, the last. */
+  #last = -1;
 
   /** Adds a duration in seconds; one below zero counts as none. */
   add(seconds: number): void {
     const length = Math.max(0, Math.round(seconds * 1e6));
-    if (length < slots) this.#counts[length] = (this.#counts[length] as number) + 1;
-    else this.#long.set(length, (this.#long.get(length) ?? 0) + 1);
+    if (length < slots) {
+      this.#counts[length] = (this.#counts[length] as number) + 1;
+      if (length > this.#last) this.#last = length;
+    } else this.#long.set(length, (this.#long.get(length) ?? 0) + 1);
   }
 
   /** What they come to, in seconds; `percentiles` are 0 to 100, numpy's `linear`. Everything is null of none. */
@@ -47,7 +51,7 @@ export class CountedSample {
   }
 
   *#ascending(): Generator<readonly [number, number]> {
-    for (let length = 0; length < slots; length++) {
+    for (let length = 0; length <= this.#last; length++) {
       const count = this.#counts[length] as number;
       if (count > 0) yield [length, count];
     }
