@@ -26,3 +26,29 @@ export function shellCommand(argv: readonly string[]): string {
     )
     .join(' ');
 }
+
+/**
+ * The words of a line as a POSIX shell splits it: spaces separate, quotes and backslashes hold together and vanish.
+ * Nothing is expanded, so `$HOME` and `*` stay as they are. Null when a quote is not closed or the line ends with a
+ * backslash.
+ */
+export function shellWords(line: string): readonly string[] | null {
+  const words: string[] = [];
+  let rest = line.trimStart();
+  while (rest !== '') {
+    const [word = ''] = /^(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+/s.exec(rest) ?? [];
+    if (word === '') return null;
+    words.push(unquoted(word));
+    rest = rest.slice(word.length);
+    if (rest !== '' && !/^\s/.test(rest)) return null;
+    rest = rest.trimStart();
+  }
+  return words;
+}
+
+/** In double quotes a backslash only escapes what would be special there; before a line break both vanish. */
+const unquoted = (word: string): string =>
+  word.replace(/\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"/gs, (_, escaped?: string, single?: string, double?: string) => {
+    if (escaped !== undefined) return escaped === '\n' ? '' : escaped;
+    return single ?? (double ?? '').replace(/\\(["\\$`\n])/g, (__, char: string) => (char === '\n' ? '' : char));
+  });

@@ -21,7 +21,18 @@ const alternative = z
 const engineEntry = z.strictObject({
   name: z.string().describe('Engine: see servetune tune --help for those that exist'),
   version: z.string().optional().describe('Version that must be found; none means whatever is installed'),
-  host: z.enum(['local']).default('local').describe('Where and how the engine is started'),
+  host: z.enum(['local', 'uv', 'docker']).default('local').describe('Where and how the engine is started'),
+  python: z
+    .string()
+    .optional()
+    .describe(
+      'With host local: the interpreter of the virtual environment that holds the engine, /opt/vllm/bin/python',
+    ),
+  url: z.url().optional().describe('With name external: where the server that runs already answers, http://host:8000'),
+  image: z
+    .string()
+    .optional()
+    .describe('With host docker: the image, where it is not the engine’s own for that version'),
 });
 
 /** Metrics that an objective or a constraint may name. `metrics/objective.ts` says how each is read from a summary. */
@@ -53,7 +64,7 @@ export const studySpec = z.strictObject({
   engines: z
     .array(z.union([z.string().regex(/^[^@\s]+(@[^@\s]+)?$/, 'name or name@version'), engineEntry]))
     .min(1)
-    .describe('Engines that may be started, as name, name@version or {name, version, host}'),
+    .describe('Engines that may be started, as name, name@version or {name, version, host, ...}'),
   baseline: alternative.describe(
     'The configuration that everything is compared with; keys left out are the engine’s defaults',
   ),

@@ -1,5 +1,6 @@
-import type { Configuration } from './settings.ts';
+import type { Configuration, Settings, SettingValue } from './settings.ts';
 import type { ClientHealth, Summary } from './summary.ts';
+import type { CounterSummary, GpuSummary } from './telemetry.ts';
 
 /** How a trial ended. Failure is data: every one of these is a row. */
 export const fates = [
@@ -10,7 +11,7 @@ export const fates = [
   /** Start or load took longer than its limit. */
   'timed_out',
   'crashed_under_load',
-  /** No byte from any stream for longer than the stall limit. */
+  /** No byte from any stream, or no sign of work during the start, for longer than the stall limit. */
   'hung',
   /** The engine, its version or the hardware does not have this setting. */
   'unsupported_setting',
@@ -45,11 +46,32 @@ export interface Proposal {
   readonly stage?: string;
   /** One sentence for people: why this comes next. */
   readonly reason: string;
+  /** What it was derived from, where it was. */
+  readonly parent?: Configuration;
+}
+
+/**
+ * What an engine does until it is ready, in its usual order; one that does not tell is `starting` all the time. `first
+ * token` is from a healthy route and a named model to the first token of a real answer.
+ */
+export type StartPartName = 'starting' | 'loading' | 'compiling' | 'capturing' | 'warming up' | 'first token';
+
+/** Seconds that the parts of a start took. They add up to it, but for the time until its log was first read. */
+export type StartParts = Readonly<Partial<Record<StartPartName, number>>>;
+
+/** A setting by which a configuration differs from another one; null is the engine's own default. */
+export interface ChangedSetting {
+  /** `engine` stands for the engine itself, with its version. */
+  readonly name: string;
+  readonly from: SettingValue | null;
+  readonly to: SettingValue | null;
 }
 
 /** Seconds that the parts of a trial took; absent parts were not reached, or were done by an earlier trial of the same start. */
 export interface TrialTimes {
   readonly startS?: number;
+  /** Of `startS`. */
+  readonly parts?: StartParts;
   readonly warmupS?: number;
   readonly loadS?: number;
 }
@@ -77,6 +99,12 @@ export interface FinishedTrial extends Trial {
     readonly message: string;
     readonly logTail: readonly string[];
     readonly hint?: string;
+    /** The line of the log that tells the cause, with up to two lines around it. */
+    readonly fragment?: readonly string[];
+    /** Settings that the engine itself says would work. */
+    readonly suggestion?: Settings;
+    /** What is different from the configuration that it was derived from. */
+    readonly changed?: readonly ChangedSetting[];
   };
   /** The command that started the engine, as a user would type it, one argument an entry. */
   readonly servingCommand: readonly string[];
@@ -84,6 +112,10 @@ export interface FinishedTrial extends Trial {
   readonly loadCommand: readonly string[];
   readonly summary?: Summary;
   readonly client?: ClientHealth;
+  /** The GPUs during the load. */
+  readonly gpu?: GpuSummary;
+  /** What the engine told of itself during the load. */
+  readonly counters?: CounterSummary;
   /** What the engine itself says of its settings, read back from it. */
   readonly effectiveSettings?: Readonly<Record<string, string>>;
   readonly times: TrialTimes;

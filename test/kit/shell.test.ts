@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { shellCommand, shellQuote } from '../../src/kit/shell.ts';
+import { describe, expect, it } from 'vitest';
+import { shellCommand, shellQuote, shellWords } from '../../src/kit/shell.ts';
 
 /** What a program receives when a shell runs the command line. */
 function received(shell: string, line: string): string[] {
@@ -51,4 +51,31 @@ it('leaves bare what needs no quotes', () => {
 it('quotes a first word that would be an assignment or a keyword', () => {
   expect(shellCommand(['A=b', 'A=b'])).toBe("'A=b' A=b");
   expect(shellCommand(['if', 'if'])).toBe("'if' if");
+});
+
+describe('the words of a line', () => {
+  it.each([
+    ['', []],
+    ['  a   b ', ['a', 'b']],
+    [`'a b' "c d" e\\ f`, ['a b', 'c d', 'e f']],
+    [`--x='{"a": [1, 2]}'y`, ['--x={"a": [1, 2]}y']],
+    [`"\\"\\$\\n" '\\n'`, ['"$\\n', '\\n']],
+    [`'' ""`, ['', '']],
+    ['$HOME *', ['$HOME', '*']],
+  ])('%j', (line, words) => {
+    expect(shellWords(line)).toEqual(words);
+  });
+
+  it.each([`a 'b`, `a "b`, 'a\\'])('are none in %j', (line) => {
+    expect(shellWords(line)).toBeNull();
+  });
+
+  it('are what was quoted', () => {
+    const argument = fc.string({ unit: 'binary-ascii' });
+    fc.assert(
+      fc.property(fc.array(argument, { minLength: 1 }), (argv) => {
+        expect(shellWords(argv.map(shellQuote).join(' '))).toEqual(argv);
+      }),
+    );
+  });
 });
