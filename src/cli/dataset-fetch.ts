@@ -36,6 +36,7 @@ export default defineCommand({
       cacheDir: defaultCacheDir(environment),
       url,
       endpoint: environment.HF_ENDPOINT,
+      environment,
       verify,
       signal,
       onProgress: (bytes, total) => terminal.status(`downloading ${name}  ${progressText(bytes, total)}`),

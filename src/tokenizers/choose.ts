@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../kit/errors.ts';
+import { type Environment, hubCacheIn, hubFolder, isHubId } from '../kit/hub-cache.ts';
 import { bundledModel, bundledTokenizer } from './bundled.ts';
-import { type Environment, hubCacheIn, hubFolder, isHubId } from './hub-cache.ts';
 import { hasNative, nativeFrom } from './native.ts';
 import { portableFrom } from './portable.ts';
 import { serverTokenizer } from './server.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kit/errors.ts';
+import { hubCacheIn, hubFolder } from '../../src/kit/hub-cache.ts';
 import { chooseTokenizer } from '../../src/tokenizers/choose.ts';
-import { hubCacheIn, hubFolder } from '../../src/tokenizers/hub-cache.ts';
 
 const bundledFile = join(import.meta.dirname, '../../assets/tiny-qwen3/tokenizer.json');
 const cache = mkdtempSync(join(tmpdir(), 'servetune-hub-'));

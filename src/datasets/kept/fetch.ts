@@ -1,11 +1,15 @@
-import { open, rename, stat } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { wallTime } from '../../kit/clock.ts';
 import { writeFileAtomic } from '../../kit/files.ts';
+import type { Environment } from '../../kit/hub-cache.ts';
+import { readJson } from '../../kit/json-file.ts';
 import { acquireLock } from '../../processes/lock.ts';
-import { discard, download, failure, fileHash, onDisk } from './download.ts';
-import { readJson } from './json-file.ts';
+import { onDisk, sizeOf } from '../../weights/disk.ts';
+import { discard, download } from '../../weights/download.ts';
+import { failure } from '../../weights/failure.ts';
+import { fileHash } from '../../weights/hash.ts';
 
 /** A data set that `servetune dataset fetch` can get. */
 export interface Published {
@@ -46,6 +50,8 @@ export interface FetchOptions {
   readonly url?: string | undefined;
   /** Root of the hub, or of a mirror of it (`HF_ENDPOINT`). */
   readonly endpoint?: string | undefined;
+  /** Names the proxy, if there is one to go through. */
+  readonly environment?: Environment | undefined;
   /** Read a file that is here already as a whole, and compare its hash. Its size is always compared. */
   readonly verify?: boolean | undefined;
   readonly signal: AbortSignal;
@@ -76,6 +82,7 @@ type FileRecord = z.infer<typeof record>;
 
 const hub = 'https://huggingface.co';
 const remedy = 'download the file elsewhere and name it with --dataset-path FILE';
+const onFailure = { remedy, cacheVariable: 'SERVETUNE_CACHE' };
 
 const placeOf = (cacheDir: string, name: PublishedName) => {
   const folder = join(cacheDir, 'datasets', name);
@@ -140,13 +147,14 @@ async function present(name: PublishedName, options: FetchOptions): Promise<Fetc
 
 async function fetchInto(name: PublishedName, options: FetchOptions): Promise<Fetched> {
   const { path, recordPath, part } = placeOf(options.cacheDir, name);
-  const { signal, onProgress, retryWaitS } = options;
+  const { signal, environment, onProgress, retryWaitS } = options;
   const url = urlOf(name, options);
   const { bytes, sha256 } = await download(url, part, {
     signal,
-    remedy,
+    environment,
+    retryWaitS,
+    ...onFailure,
     ...(onProgress ? { onProgress } : {}),
-    ...(retryWaitS === undefined ? {} : { retryWaitS }),
   });
 
   const before = await readJson(recordPath, record);
@@ -165,7 +173,7 @@ async function fetchInto(name: PublishedName, options: FetchOptions): Promise<Fe
 
   // In this order: a file without a record would have to be read once more to be known.
   await keepRecord(recordPath, { url, bytes, sha256, fetchedAt: wallTime() });
-  await onDisk(() => rename(part, path), path, remedy);
+  await onDisk(() => rename(part, path), path, onFailure);
   await discard(part);
   return { path, bytes, sha256, fresh: true, original: sha256 === published[name].sha256 };
 }
@@ -191,10 +199,4 @@ async function contentProblem(path: string, url: string): Promise<string | null>
 }
 
 const keepRecord = (path: string, content: FileRecord): Promise<void> =>
-  onDisk(() => writeFileAtomic(path, `${JSON.stringify(content, null, 2)}\n`), path, remedy);
-
-const sizeOf = (path: string): Promise<number | null> =>
-  stat(path).then(
-    (found) => (found.isFile() ? found.size : null),
-    () => null,
-  );
+  onDisk(() => writeFileAtomic(path, `${JSON.stringify(content, null, 2)}\n`), path, onFailure);

@@ -9,8 +9,8 @@ import { writeFileAtomic } from '../../kit/files.ts';
 import type { RequestSpec } from '../../records/request.ts';
 import { arrivalOptions, samplingOptions, type WorkloadOptions } from '../../records/workload.ts';
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts';
+import { fileHash } from '../../weights/hash.ts';
 import type { Dataset, Made, Making } from '../dataset.ts';
-import { fileHash } from './download.ts';
 import { fetchedDataset } from './fetch.ts';
 
 /** Part of every key: count it up when the form of the kept files changes. */
