@@ -58,7 +58,7 @@ it.each([
 });
 
 it('has the version of the binaries', async () => {
-  expect(await embedded.version({}, signal)).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(await embedded.version(async () => Promise.reject(new Error('asks nobody')))).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
 it('checks the model without starting anything', async () => {

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { defineEngine } from './engine.ts';
+
+/**
+ * A server that somebody else started: it is measured as it stands. It has no settings, since nothing here could change
+ * them, and it is neither started nor stopped.
+ */
+export const external = defineEngine({
+  name: 'external',
+  description: 'a server that runs already, at the url of its entry; measured as it stands',
+  settings: z.strictObject({}),
+  conflicts: () => [],
+  version: async () => 'unknown',
+  checkModel: async () => [],
+  command: () => ({ argv: [], env: {} }),
+  healthPath: '/v1/models',
+  symptoms: [],
+});
