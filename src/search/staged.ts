@@ -24,6 +24,7 @@ export const staged: Strategy = {
           configuration,
           measure: [{ workload: objectiveWorkload(study), purpose }],
           stage: stage.name,
+          parent: stage.incumbent.configuration,
           reason:
             purpose === 'stage'
               ? `stage ${stage.name}: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`

@@ -1,25 +1,21 @@
 import type { z } from 'zod';
-import type { Engine, Environment } from '../engines/engine.ts';
+import type { Engine, Environment, Facts } from '../engines/engine.ts';
+import { missing } from '../engines/mapping.ts';
 import { engines } from '../engines/table.ts';
 import { closest } from '../kit/closest.ts';
-import { InputError, type Problem, ServetuneError } from '../kit/errors.ts';
+import { InputError, type Problem } from '../kit/errors.ts';
 import { type Configuration, engineLabel, type Settings } from '../records/settings.ts';
 import { applyAlternative, type SearchSpace, type SpaceAlternative } from '../records/space.ts';
 import type { Alternative, StudySpec } from '../records/study.ts';
+import { flagsOf, unknownFlags } from './flag-check.ts';
+import { askAt, declaredEngine, engineNamed, prepareHost } from './places.ts';
 import type { StudyFile } from './read.ts';
 
-/** An engine by its name; throws for a name that is not in the table. */
-export function engineNamed(name: string): Engine {
-  const engine = engines.find((e) => e.name === name);
-  if (!engine) throw new ServetuneError('unknown_engine', `there is no engine ${name}`);
-  return engine;
-}
-
-/** One entry under `engines:`, whichever way it was written. */
-interface Declared {
-  readonly name: string;
-  readonly version: string | undefined;
-}
+/** What is known of the machine and of the model. */
+export type KnownFacts = Pick<Facts, 'gpus' | 'shape'> & {
+  /** The flags of each installed engine, by `engineLabel`, as its own help names them. */
+  readonly flagSets?: ReadonlyMap<string, ReadonlySet<string>>;
+};
 
 /**
  * Checks a study against the engines that it names and fills their versions in. Nothing is started beyond asking each
@@ -32,7 +28,7 @@ export async function resolveStudy(
   { study, place }: Pick<StudyFile, 'study' | 'place'>,
   environment: Environment,
   signal: AbortSignal,
-  { mustBeInstalled = true } = {},
+  { mustBeInstalled = true, known = {} }: { readonly mustBeInstalled?: boolean; readonly known?: KnownFacts } = {},
 ): Promise<SearchSpace> {
   const problems: Problem[] = [...crossChecks(study, place)];
   const declared = study.engines.map(declaredEngine);
@@ -52,10 +48,18 @@ export async function resolveStudy(
   // What an engine that does not exist would say of the rest cannot be known.
   if (unknown.length > 0) throw new InputError(problems);
 
+  const flagSets = new Map<string, ReadonlySet<string>>();
   const versions = await Promise.all(
-    declared.map(async ({ name, version }, i) => {
+    declared.map(async (entry, i) => {
+      const { name, version } = entry;
       try {
-        const found = await engineNamed(name).version(environment, signal);
+        if (!mustBeInstalled && version !== undefined) return version;
+        const engine = engineNamed(name);
+        const ask = askAt(entry, environment, signal);
+        if (mustBeInstalled) await prepareHost(entry, environment, signal);
+        const found = await engine.version(ask);
+        const flags = mustBeInstalled && engine.help ? await flagsOf(engine, ask) : undefined;
+        if (flags) flagSets.set(engineLabel({ engine: name, version: found }), flags);
         if (version === undefined || version === found) return found;
         problems.push({
           place: place(['engines', i]),
@@ -98,19 +102,13 @@ export async function resolveStudy(
     ),
   }));
   const space: SearchSpace = { baseline, stages };
-  problems.push(...settingProblems(study, space, place));
+  problems.push(...settingProblems(study, space, place, { ...known, flagSets }));
   for (const name of new Set(declared.map((d) => d.name))) {
     const found = await engineNamed(name).checkModel(study.model);
     problems.push(...found.map((p) => ({ ...p, place: `${place(['model'])} ${p.place}` })));
   }
   if (problems.length > 0) throw new InputError(dedupe(problems));
   return space;
-}
-
-function declaredEngine(entry: StudySpec['engines'][number]): Declared {
-  if (typeof entry !== 'string') return { name: entry.name, version: entry.version };
-  const [name, version] = entry.split('@', 2);
-  return { name: name as string, version };
 }
 
 function settingsOf(alternative: Alternative): Settings {
@@ -145,6 +143,14 @@ function crossChecks(study: StudySpec, place: StudyFile['place']): Problem[] {
       hint: `workloads: ${names.join(', ')}`,
     });
   }
+  study.engines.map(declaredEngine).forEach(({ name, url }, i) => {
+    if ((name === 'external') === (url !== undefined)) return;
+    problems.push({
+      place: place(['engines', i]),
+      message: url === undefined ? 'external needs a url' : `${name} is started by servetune, so it has no url`,
+      hint: '{ name: external, url: "http://127.0.0.1:8000" } is a server that runs already',
+    });
+  });
   study.workloads.forEach((w, i) => {
     if (w.min_duration_s === 0 || w.max_concurrency !== undefined || w.request_rate !== 'inf') return;
     problems.push({
@@ -161,8 +167,13 @@ function crossChecks(study: StudySpec, place: StudyFile['place']): Problem[] {
 }
 
 /** Settings that their engine does not take, and combinations that cannot work. */
-function settingProblems(study: StudySpec, space: SearchSpace, place: StudyFile['place']): Problem[] {
-  const problems = [...configurationProblems(study, space.baseline, ['baseline'], place)];
+function settingProblems(
+  study: StudySpec,
+  space: SearchSpace,
+  place: StudyFile['place'],
+  known: KnownFacts,
+): Problem[] {
+  const problems = [...configurationProblems(study, space.baseline, ['baseline'], place, { known })];
   space.stages.forEach((stage, s) => {
     stage.alternatives.forEach((alternative, a) => {
       const at = ['stages', s, 'alternatives', a];
@@ -171,7 +182,10 @@ function settingProblems(study: StudySpec, space: SearchSpace, place: StudyFile[
         ? [space.baseline]
         : [space.baseline, ...enginesBefore(space, s).map((e): Configuration => ({ ...e, settings: {} }))];
       const each = incumbents.map((incumbent) =>
-        configurationProblems(study, applyAlternative(incumbent, alternative), at, place, alternative.settings),
+        configurationProblems(study, applyAlternative(incumbent, alternative), at, place, {
+          own: alternative.settings,
+          known,
+        }),
       );
       if (each.every((list) => list.length > 0)) problems.push(...(each[0] as Problem[]));
     });
@@ -185,14 +199,14 @@ const enginesBefore = (space: SearchSpace, stage: number): Pick<Configuration, '
 /**
  * What is wrong with one configuration, by its engine's own schema and rules.
  *
- * @param own the settings that stand at `at`; problems with others stand elsewhere and are reported there
+ * `own` are the settings that stand at `at`; problems with others stand elsewhere and are reported there.
  */
 export function configurationProblems(
   study: StudySpec,
   configuration: Configuration,
   at: readonly PropertyKey[],
   place: StudyFile['place'],
-  own: Settings = configuration.settings,
+  { own = configuration.settings, known = {} }: { readonly own?: Settings; readonly known?: KnownFacts } = {},
 ): Problem[] {
   const engine = engineNamed(configuration.engine);
   const parsed = engine.settings.safeParse(configuration.settings);
@@ -201,10 +215,16 @@ export function configurationProblems(
       .flatMap((issue) => settingIssue(engine, issue, at, place))
       .filter(({ name }) => name in own);
   }
+  const { settings, version } = configuration;
   const concurrency = Math.max(...study.workloads.map((w) => w.max_concurrency ?? w.num_prompts));
-  return engine
-    .conflicts(configuration.settings, { model: study.model, concurrency })
-    .map((p) => ({ ...p, place: place([...at, p.place]) }));
+  const { flagSets, ...machine } = known;
+  const facts = { ...machine, model: study.model, concurrency, ...(version === undefined ? {} : { version }) };
+  const flags = flagSets?.get(engineLabel(configuration));
+  return [
+    ...(engine.mapping ? missing(engine.mapping, settings, { name: engine.name, version }) : []),
+    ...(flags ? unknownFlags(engine, settings, { version, flags }) : []),
+    ...engine.conflicts(settings, facts),
+  ].map((p) => ({ ...p, place: place([...at, p.place]) }));
 }
 
 function settingIssue(

@@ -1,17 +1,22 @@
-import { join } from 'node:path';
-import type { Engine, Environment } from '../engines/engine.ts';
-import { commandWords } from '../hosts/host.ts';
-import { hosts } from '../hosts/table.ts';
+import { existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Engine, Environment, Launch } from '../engines/engine.ts';
+import { type Command, commandWords, type HostedCommand } from '../hosts/host.ts';
 import { now } from '../kit/clock.ts';
 import { ServetuneError } from '../kit/errors.ts';
 import { rememberProcess } from '../processes/leftover.ts';
 import { listensOn } from '../processes/listener.ts';
 import { portFrom } from '../processes/ports.ts';
+import { rememberFamily } from '../processes/reap.ts';
 import { type Exit, type Supervised, supervise } from '../processes/supervisor.ts';
 import type { Configuration } from '../records/settings.ts';
 import type { StudySpec } from '../records/study.ts';
-import { classify, type Failure } from './failure.ts';
-import { waitUntilReady } from './ready.ts';
+import type { StartParts } from '../records/trial.ts';
+import { attached } from './attached.ts';
+import { classify, endedEarly, type Failure, lateAfter, stalledWhile } from './failure.ts';
+import { declaredFor, hostedIn, ranIn } from './places.ts';
+import { ProbeRefused, waitUntilReady } from './ready.ts';
+import { type Stall, type StartWatch, watchStart } from './start-watch.ts';
 
 /** First port that is tried for an engine: vLLM's own default, so that commands look as users know them. */
 export const firstPort = 8000;
@@ -25,6 +30,7 @@ export interface EngineStart {
   /** As a user would type it. */
   readonly servingCommand: readonly string[];
   readonly startS: number;
+  readonly parts?: StartParts;
   /** Absent when it did not come up. */
   readonly running?: RunningEngine;
   readonly failure?: Failure;
@@ -37,7 +43,10 @@ export interface RunningEngine {
   readonly baseUrl: URL;
   /** The model's name as the server knows it. */
   readonly model: string;
-  readonly effectiveSettings?: Readonly<Record<string, string>>;
+  /** As the engine tells them itself, in its log or when asked; empty where it tells none. */
+  readonly effectiveSettings: Readonly<Record<string, string>>;
+  /** Fields that it refuses in a request, so that no load may send them. */
+  readonly refusedFields: readonly string[];
 }
 
 /** Starts one configuration and waits until it serves. On a failure, and when it throws, its process tree is gone. */
@@ -52,6 +61,8 @@ export async function startEngine(
     readonly signal: AbortSignal;
   },
 ): Promise<EngineStart> {
+  const { url } = declaredFor(context.study, configuration);
+  if (url !== undefined) return await attach(engine, new URL(url), context);
   let port = firstPort;
   for (let attempt = 1; ; attempt++) {
     port = await portFrom(port);
@@ -62,6 +73,21 @@ export async function startEngine(
   }
 }
 
+/** Measures a server that runs already, as it stands. */
+async function attach(
+  engine: Engine,
+  baseUrl: URL,
+  { study, signal }: Parameters<typeof startEngine>[2],
+): Promise<EngineStart> {
+  const engineProcess = attached();
+  const began = now();
+  const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal);
+  const common = { baseUrl, servingCommand: [], startS: now() - began };
+  if (typeof ready !== 'string') return { ...common, failure: ready };
+  const running = { engine, engineProcess, baseUrl, model: ready, effectiveSettings: {}, refusedFields: [] };
+  return { ...common, running };
+}
+
 async function startOnce(
   engine: Engine,
   configuration: Configuration,
@@ -70,32 +96,57 @@ async function startOnce(
 ): Promise<EngineStart> {
   const baseUrl = new URL(`http://127.0.0.1:${port}`);
   const command = servingCommandOf(engine, study, configuration, port);
-  const measuring = engine.measuring ?? { argv: [], env: {} };
+  const measuring = measuringOf(engine, study, configuration, port);
   const began = now();
-  const engineProcess = await supervise({
-    ...hostOf(study, configuration).wrap({
-      argv: [...command.argv, ...measuring.argv],
-      env: { ...environment, ...command.env, ...measuring.env },
-    }),
-    logPath: join(dir, 'engine.log'),
+  const declared = declaredFor(study, configuration);
+  const hosted = hostedIn(dir, declared, {
+    argv: [...command.argv, ...measuring.argv],
+    env: { ...passedOn(engine, environment), ...command.env, ...measuring.env },
+    files: { ...command.files, ...measuring.files },
   });
+  const logPath = join(dir, 'engine.log');
+  const logFromByte = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
+  const engineProcess = releasing(await supervise({ argv: hosted.argv, env: hosted.env, cwd: dir, logPath }), hosted);
   const common = { baseUrl, servingCommand: commandWords(command) };
+  const watch = watchStart({
+    root: engineProcess,
+    beganS: began,
+    logPath,
+    logFromByte,
+    parts: engine.startParts ?? [],
+    // What runs in a container is no descendant of ours.
+    stallTimeoutS: hosted.release === undefined ? study.limits.stall_timeout_s : null,
+    onMembers: (members) => rememberFamily(dir, engineProcess, members),
+  });
   try {
     rememberProcess(dir, engineProcess);
-    const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal);
-    const startS = now() - began;
+    const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal, watch);
+    const seen = { startS: now() - began, ...watch.end() };
     if (typeof ready !== 'string') {
       await stopEngine(engineProcess);
-      return { ...common, startS, failure: ready };
+      return { ...common, ...seen, failure: ready };
     }
     if (listensOn(engineProcess, port) === false) {
       await stopEngine(engineProcess);
-      return { ...common, startS, failure: foreignServer(port) };
+      return { ...common, ...seen, failure: foreignServer(port) };
     }
-    const effectiveSettings = await engine.effectiveSettings?.(baseUrl, signal).catch(() => undefined);
-    const running = { engine, engineProcess, baseUrl, model: ready };
-    return { ...common, startS, running: effectiveSettings ? { ...running, effectiveSettings } : running };
+    const image = ranIn(declared, dir);
+    const told = await settingsInForce(engine, engineProcess, baseUrl, signal);
+    const effectiveSettings = image === undefined ? told : { ...told, image };
+    return {
+      ...common,
+      ...seen,
+      running: {
+        engine,
+        engineProcess,
+        baseUrl,
+        model: ready,
+        effectiveSettings,
+        refusedFields: seen.refusedFields ?? [],
+      },
+    };
   } catch (error) {
+    watch.end();
     await engineProcess.stop();
     throw error;
   }
@@ -116,10 +167,54 @@ const foreignServer = (port: number): Failure => ({
 export const servingCommandOf = (
   engine: Engine,
   study: Pick<StudySpec, 'model'>,
-  { settings, version }: Configuration,
+  configuration: Configuration,
   port: number,
-): ReturnType<Engine['command']> =>
-  engine.command({ model: study.model, port, settings, ...(version === undefined ? {} : { version }) });
+): ReturnType<Engine['command']> => engine.command(launchOf(study, configuration, port));
+
+/** What is added for measuring. */
+export const measuringOf = (
+  engine: Engine,
+  study: Pick<StudySpec, 'model'>,
+  configuration: Configuration,
+  port: number,
+): Command => engine.measuring?.(launchOf(study, configuration, port)) ?? { argv: [], env: {} };
+
+const launchOf = ({ model }: Pick<StudySpec, 'model'>, { settings, version }: Configuration, port: number): Launch => ({
+  // An engine runs in the folder of its trial, where a relative path would lead elsewhere.
+  model: existsSync(model) ? resolve(model) : model,
+  port,
+  settings,
+  ...(version === undefined ? {} : { version }),
+});
+
+/** The process, and with its end the end of what its host holds besides. */
+function releasing(engineProcess: Supervised, { release }: HostedCommand): Supervised {
+  if (release === undefined) return engineProcess;
+  const stop: Supervised['stop'] = async (graceS) => {
+    const stopped = await engineProcess.stop(graceS);
+    await release();
+    return stopped;
+  };
+  return { ...engineProcess, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
+}
+
+/** The environment of the user's shell, but for what would change the engine in silence. */
+const passedOn = ({ silentVariables }: Engine, environment: Environment): Environment =>
+  silentVariables === undefined
+    ? environment
+    : Object.fromEntries(Object.entries(environment).filter(([name]) => !silentVariables.test(name)));
+
+/** Settings as the engine tells them: in its log, and when asked. One that does not tell is no reason not to measure. */
+async function settingsInForce(
+  engine: Engine,
+  engineProcess: Supervised,
+  baseUrl: URL,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const asked = await engine.effectiveSettings?.(baseUrl, signal).catch(() => ({}));
+  signal.throwIfAborted();
+  return { ...engine.settingsInLog?.(engineProcess.logTail(2000)), ...asked };
+}
 
 /** Ends an engine. Throws when a part of it cannot be ended: nothing that is measured beside it could be trusted. */
 export async function stopEngine(engineProcess: Supervised): Promise<void> {
@@ -137,36 +232,42 @@ async function becomesReady(
   baseUrl: URL,
   timeoutS: number,
   signal: AbortSignal,
+  watch?: StartWatch,
 ): Promise<string | Failure> {
   const own = new AbortController();
+  const stalls: Stall[] = [];
   const exited = engineProcess.exited.then((exit) => {
     own.abort();
     return exit;
   });
+  watch?.stalled.then((stall) => {
+    stalls.push(stall);
+    own.abort();
+  });
   const timer = setTimeout(() => own.abort(), timeoutS * 1000);
   try {
-    return await waitUntilReady(baseUrl, engine.healthPath, AbortSignal.any([signal, own.signal]));
+    const both = AbortSignal.any([signal, own.signal]);
+    const { model, refused } = await waitUntilReady(baseUrl, engine.healthPath, both, watch?.healthy);
+    watch?.generates(refused);
+    return model;
   } catch (error) {
     signal.throwIfAborted();
-    if (!own.signal.aborted) throw error;
+    if (!own.signal.aborted && !(error instanceof ProbeRefused)) throw error;
     const exit = await Promise.race([exited, Promise.resolve(null)]);
     if (exit?.watchdogLost) throw watchdogLost();
+    const [stall] = stalls;
     const otherwise =
-      exit === null
-        ? { fate: 'timed_out' as const, message: `not ready after ${timeoutS} s`, hint: 'raise limits.start_timeout_s' }
-        : { fate: 'start_failed' as const, message: `the engine ended before it was ready (${describeExit(exit)})` };
-    return classify(engine, otherwise, engineProcess.logTail(400));
+      exit !== null
+        ? endedEarly(exit, describeExit(exit))
+        : error instanceof ProbeRefused
+          ? { fate: 'start_failed' as const, message: error.message, ...(error.hint ? { hint: error.hint } : {}) }
+          : stall !== undefined
+            ? stalledWhile(stall)
+            : lateAfter(timeoutS);
+    return classify(engine, otherwise, engineProcess.logTail(2000));
   } finally {
     clearTimeout(timer);
   }
-}
-
-function hostOf(study: StudySpec, configuration: Configuration): (typeof hosts)[number] {
-  const entry = study.engines.find((e) => typeof e !== 'string' && e.name === configuration.engine);
-  const name = typeof entry === 'object' ? entry.host : 'local';
-  const host = hosts.find((h) => h.name === name);
-  if (!host) throw new Error(`no host ${name}`); // the schema's names are the table's
-  return host;
 }
 
 /** Somebody killed the watchdog of an engine: no verdict on the configuration, and nothing to go on with. */

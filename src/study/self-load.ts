@@ -8,7 +8,8 @@ import type { SelfServer } from './self-server.ts';
 
 /** How the client is run against the built-in server. */
 export interface SelfLoadContext {
-  readonly workers: number;
+  /** Threads of their own that send the load; absent, the caller's sends it. */
+  readonly workers?: number;
   readonly signal: AbortSignal;
 }
 
@@ -103,7 +104,7 @@ export async function sendTo(
   const load = await runLoad(
     { baseUrl, endpoint: endpointNamed(backend), model: 'paced' },
     { ...plan, ask: { sampling: {}, ignoreEos: true, compat: 'servetune' } },
-    { signal, workers, onProgress: ({ elapsedS }) => onElapsed?.(elapsedS) },
+    { signal, ...(workers === undefined ? {} : { workers }), onProgress: ({ elapsedS }) => onElapsed?.(elapsedS) },
   );
   signal.throwIfAborted();
   return load;

@@ -3,15 +3,19 @@ import type { Environment } from '../engines/engine.ts';
 import { commandWords } from '../hosts/host.ts';
 import { defaultCacheDir } from '../kit/cache-dir.ts';
 import { wallTime } from '../kit/clock.ts';
+import { ServetuneError } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
+import type { Gpu } from '../records/gpu.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import type { Store } from '../store/store.ts';
-import type { Failure } from './failure.ts';
+import { type MemoryUse, memoryOf, waitForMemory } from '../telemetry/memory.ts';
+import { changedSettings, type Failure } from './failure.ts';
 import { loadCommand } from './load-command.ts';
+import { engineNamed } from './places.ts';
 import { PromptPool } from './prompts.ts';
-import { configurationProblems, engineNamed } from './resolve.ts';
+import { configurationProblems } from './resolve.ts';
 import { firstPort, servingCommandOf, startEngine, stopEngine } from './running-engine.ts';
 import { underLoad } from './under-load.ts';
 import type { LoadPhase, PhaseProgress } from './workload.ts';
@@ -25,6 +29,8 @@ export interface TrialContext {
   readonly store: Store;
   readonly environment: Environment;
   readonly signal: AbortSignal;
+  /** Those that engines may use. */
+  readonly gpus: readonly Gpu[];
   /** Prompts by workload; the model, and so its tokenizer, is the same for every configuration. */
   readonly pools: Map<string, PromptPool>;
   onPhase(trial: Trial, phase: Phase, progress?: PhaseProgress): void;
@@ -58,14 +64,19 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
 
   const begun = begin(context, first);
   context.onPhase(begun, 'starting');
-  const { environment, signal } = context;
+  const { environment, gpus, signal } = context;
+  const memoryBefore = await memoryOf(gpus, environment, signal).catch(() => undefined);
+  signal.throwIfAborted();
   const dir = trialDir(context.runDir, first.id);
   const start = await startEngine(engine, configuration, { study, environment, dir, signal });
-  const { startS, running, servingCommand } = start;
+  const { startS, parts, running, servingCommand } = start;
+  const startTimes = { startS, ...(parts ? { parts } : {}) };
   if (!running) {
-    const { fate, failure } = start.failure as Failure;
-    end(context, begun, { fate, failure, servingCommand, times: { startS } }, start);
+    const { fate, failure: alone } = start.failure as Failure;
+    const failure = withChanges(alone, proposal);
+    end(context, begun, { fate, failure, servingCommand, times: startTimes }, start);
     for (const trial of rest) end(context, begin(context, trial), { fate, failure, servingCommand, times: {} }, start);
+    await waitUntilFree(context, memoryBefore);
     return;
   }
 
@@ -82,21 +93,55 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
         limits: study.limits,
         pool: poolFor(context, workload),
         environment,
+        gpus,
         recordsPath: join(trialDir(context.runDir, trial.id), 'records.jsonl'),
         signal,
         onPhase: (phase, progress) => context.onPhase(current, phase, progress),
       });
       const { effectiveSettings } = running;
-      const times = { ...(trial === first ? { startS } : {}), ...outcome.times };
-      const measured = { ...outcome, servingCommand, times };
-      end(context, current, effectiveSettings ? { ...measured, effectiveSettings } : measured, running);
+      const times = { ...(trial === first ? startTimes : {}), ...outcome.times };
+      const failure = outcome.failure && withChanges(outcome.failure, proposal);
+      const told = Object.keys(effectiveSettings).length > 0 ? { effectiveSettings } : {};
+      end(context, current, { ...outcome, ...(failure ? { failure } : {}), ...told, servingCommand, times }, running);
       if (engineLost && outcome.failure) lost = { fate: outcome.fate as Failure['fate'], failure: outcome.failure };
     }
     context.onPhase({ ...begun, ...(planned.at(-1) as Planned) }, 'stopping');
     await stopEngine(running.engineProcess);
+    await waitUntilFree(context, memoryBefore);
   } finally {
     await running.engineProcess.stop();
   }
+}
+
+/** What is different from the configuration that it was derived from is where to look. */
+function withChanges(
+  failure: NonNullable<FinishedTrial['failure']>,
+  { configuration, parent }: Proposal,
+): NonNullable<FinishedTrial['failure']> {
+  const changed = parent === undefined ? [] : changedSettings(configuration, parent);
+  return changed.length === 0 ? failure : { ...failure, changed };
+}
+
+/**
+ * Waits until the engine's GPU memory is free again: the next one would find it taken, and fail by no fault of its own.
+ * Throws a ServetuneError that names who holds it.
+ */
+async function waitUntilFree(
+  { gpus, environment, signal }: TrialContext,
+  before: MemoryUse | undefined,
+): Promise<void> {
+  if (before === undefined) return;
+  const { held, waitedS } = await waitForMemory(gpus, before, environment, signal);
+  const [first] = held;
+  if (first === undefined) return;
+  const who = held.flatMap(({ holders }) => holders.map(({ pid, name }) => `pid ${pid} (${name})`));
+  throw new ServetuneError(
+    'gpu_memory_held',
+    `${Math.round(waitedS)} s after the engine ended, GPU ${first.index} still holds ${Math.round(first.usedMiB - first.baselineMiB)} MiB`,
+    {
+      hint: `${who.length > 0 ? `end ${who.join(', ')}` : 'end what holds it (nvidia-smi)'}, then go on with --resume`,
+    },
+  );
 }
 
 /** The trials of a proposal, numbered on from those that the run has. */
@@ -149,7 +194,8 @@ function poolFor(context: TrialContext, workload: Workload): PromptPool {
   return pool;
 }
 
-function workloadNamed(study: StudySpec, name: string): Workload {
+/** A workload of a study by its name. */
+export function workloadNamed(study: StudySpec, name: string): Workload {
   const found = study.workloads.find((w) => w.name === name);
   if (!found) throw new Error(`no workload ${name}`);
   return found;

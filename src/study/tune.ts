@@ -14,11 +14,16 @@ import { decide } from '../search/decisions.ts';
 import { nextProposals, reservedTrials } from '../search/plan.ts';
 import { strategies } from '../search/table.ts';
 import { createStore, isRun, openStore, type Store } from '../store/store.ts';
+import { gpusOf } from '../telemetry/gpus.ts';
 import { describeMachine } from '../telemetry/machine.ts';
-import { readStudy, type StudyFile } from './read.ts';
-import { engineNamed, resolveStudy } from './resolve.ts';
+import { modelShape } from '../weights/shape.ts';
+import { draftStudy } from './init.ts';
+import { endLeftIn, engineNamed } from './places.ts';
+import { parseStudy, readStudy, type StudyFile } from './read.ts';
+import { resolveStudy } from './resolve.ts';
 import { spanned } from './span.ts';
 import { measureProposal, type TrialContext, trialDir } from './trial.ts';
+import { checkpointsOf, fetchWeights } from './weights.ts';
 
 /** What a study is run with. */
 export interface TuneOptions {
@@ -66,15 +71,47 @@ export interface TuneResult {
   readonly qualified: boolean;
 }
 
+/** A study, and what it searches on this machine. */
+export interface LoadedStudy {
+  readonly file: StudyFile;
+  readonly space: SearchSpace;
+}
+
+type ResolveOptions = NonNullable<Parameters<typeof resolveStudy>[3]>;
+
+/** What this machine and the model are known to be goes into the rules; on a dry run they may be another machine's. */
+async function resolved(
+  file: StudyFile,
+  environment: Environment,
+  signal: AbortSignal,
+  options: ResolveOptions,
+): Promise<LoadedStudy> {
+  const { mustBeInstalled = true } = options;
+  const gpus = mustBeInstalled ? await gpusOf(environment, signal) : [];
+  const shape = mustBeInstalled && gpus.length > 0 ? await modelShape(file.study.model, environment, signal) : null;
+  const known = { gpus, ...(shape ? { shape } : {}) };
+  return { file, space: await resolveStudy(file, environment, signal, { known, ...options }) };
+}
+
+/** The study that a model gets when nobody has written one: see `draftStudy`. */
+export async function loadDefaultStudy(
+  model: string,
+  environment: Environment,
+  signal: AbortSignal,
+  options: ResolveOptions = {},
+): Promise<LoadedStudy> {
+  const { text } = await draftStudy(model, {}, environment, signal);
+  return await resolved(parseStudy(text, `the default study of ${model}`), environment, signal, options);
+}
+
 /** Reads a study and resolves it, without touching the disk: what `--dry-run` and the run itself begin with. */
 export async function loadStudy(
   path: string,
   environment: Environment,
   signal: AbortSignal,
-  options?: Parameters<typeof resolveStudy>[3],
-): Promise<{ readonly file: StudyFile; readonly space: SearchSpace }> {
-  const file = readStudy(path);
-  return { file, space: await resolveStudy(file, environment, signal, options) };
+  options: ResolveOptions = {},
+): Promise<LoadedStudy> {
+  return await resolved(readStudy(path), environment, signal, options);
 }
 
 /**
@@ -108,24 +145,34 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
       });
   if (resuming) refuseChangedStudy(store, file, space);
   store.setEnded(null);
-  await endLeftovers(runDir, store);
+  await endLeftovers(runDir, store, environment);
   const forgotten = store.forgetRunning();
   for (const trial of forgotten) {
     rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
   }
+  const checkpoints = await checkpointsOf(file.study, space, environment, signal);
   events.onBegin({
     study: file.study,
     resumed: store.finished().length,
     forgotten: forgotten.length,
     nothingToResume: options.resume && !resuming,
   });
+  await fetchWeights(checkpoints, environment, signal, events.onPrepare);
   await prepareEngines(file.study, space, environment, signal, events);
   return await runPlan(options, file.study, space, store, events);
 }
 
 /** Ends engines of trials that never ended, should they still live: owner and watchdog were killed together. */
-export async function endLeftovers(runDir: string, store: Pick<Store, 'running'>): Promise<void> {
-  for (const trial of store.running()) await endRemembered(trialDir(runDir, trial.id));
+export async function endLeftovers(
+  runDir: string,
+  store: Pick<Store, 'running'>,
+  environment: Environment,
+): Promise<void> {
+  for (const { id } of store.running()) {
+    const dir = trialDir(runDir, id);
+    await endRemembered(dir);
+    await endLeftIn(dir, environment);
+  }
 }
 
 async function runPlan(
@@ -145,6 +192,7 @@ async function runPlan(
     store,
     environment: options.environment,
     signal: options.signal,
+    gpus: await gpusOf(options.environment, options.signal),
     pools: new Map(),
     onPhase: events.onPhase,
     onFinished(trial) {

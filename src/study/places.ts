@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Ask, Engine, Environment } from '../engines/engine.ts';
+import { engines } from '../engines/table.ts';
+import type { Command, Host, HostedCommand, Place } from '../hosts/host.ts';
+import { hosts } from '../hosts/table.ts';
+import { ServetuneError } from '../kit/errors.ts';
+import { runToEnd } from '../processes/run.ts';
+import type { Configuration } from '../records/settings.ts';
+import type { StudySpec } from '../records/study.ts';
+
+/** One entry under `engines:`, whichever way it was written. */
+export interface DeclaredEngine {
+  readonly name: string;
+  readonly version?: string;
+  readonly host: string;
+  readonly python?: string;
+  readonly image?: string;
+  /** Of a server that runs already. */
+  readonly url?: string;
+}
+
+export function declaredEngine(entry: StudySpec['engines'][number]): DeclaredEngine {
+  if (typeof entry !== 'string') {
+    const { name, version, host, python, image, url } = entry;
+    return {
+      name,
+      host,
+      ...(version === undefined ? {} : { version }),
+      ...(python === undefined ? {} : { python }),
+      ...(image === undefined ? {} : { image }),
+      ...(url === undefined ? {} : { url }),
+    };
+  }
+  const [name = '', version] = entry.split('@', 2);
+  return { name, host: 'local', ...(version === undefined ? {} : { version }) };
+}
+
+/** An engine by its name; throws for a name that is not in the table. */
+export function engineNamed(name: string): Engine {
+  const engine = engines.find((e) => e.name === name);
+  if (!engine) throw new ServetuneError('unknown_engine', `there is no engine ${name}`);
+  return engine;
+}
+
+/** The entry of a study that a configuration is started by: two versions of one engine may be two entries. */
+export function declaredFor(study: Pick<StudySpec, 'engines'>, configuration: Configuration): DeclaredEngine {
+  const entries = study.engines.map(declaredEngine).filter(({ name }) => name === configuration.engine);
+  const { engine, version } = configuration;
+  return entries.find((entry) => entry.version === version) ?? entries[0] ?? { name: engine, host: 'local' };
+}
+
+function hostNamed(name: string): Host {
+  const host = hosts.find((h) => h.name === name);
+  if (!host) throw new Error(`no host ${name}`); // the schema's names are the table's
+  return host;
+}
+
+function placeOf({ name, version, python, image }: DeclaredEngine, dir?: string): Place {
+  const engine = engineNamed(name);
+  const ownImage = version === undefined ? undefined : engine.image?.(version);
+  const packages = version === undefined ? undefined : engine.packages?.(version);
+  return {
+    engine: name,
+    ...(version === undefined ? {} : { version }),
+    ...(python === undefined ? {} : { python }),
+    ...(image === undefined && ownImage === undefined ? {} : { image: (image ?? ownImage) as string }),
+    ...(packages === undefined ? {} : { packages }),
+    ...(dir === undefined ? {} : { dir: resolve(dir) }),
+  };
+}
+
+/** Fetches what an engine needs to be started at all: a container image, the packages of its environment. */
+export const prepareHost = async (
+  declared: DeclaredEngine,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<void> => await hostNamed(declared.host).prepare?.(placeOf(declared), environment, signal);
+
+/** What exactly ran in the folder of a trial: the digest of an image. */
+export const ranIn = (declared: DeclaredEngine, dir: string): string | undefined =>
+  hostNamed(declared.host).ranIn?.(dir);
+
+/** Ends what hosts other than this machine left behind in the folder of a trial. */
+export async function endLeftIn(dir: string, environment: Environment): Promise<void> {
+  for (const host of hosts) await host.endLeftIn?.(dir, environment);
+}
+
+/** Runs short commands of an engine where the engine would run. */
+export function askAt(declared: DeclaredEngine, environment: Environment, signal: AbortSignal): Ask {
+  return async (argv, timeoutS) => {
+    const hosted = hostNamed(declared.host).wrap({ argv, env: environment }, placeOf(declared));
+    try {
+      return await runToEnd(hosted.argv, { env: hosted.env, timeoutS, signal });
+    } finally {
+      await hosted.release?.();
+    }
+  };
+}
+
+/** The command that really starts a configuration in `dir`; its files are there then. */
+export function hostedIn(dir: string, declared: DeclaredEngine, command: Command): HostedCommand {
+  for (const [name, text] of Object.entries(command.files ?? {})) writeFileSync(join(dir, name), text);
+  return hostNamed(declared.host).wrap(command, placeOf(declared, dir));
+}
