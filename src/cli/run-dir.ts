@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Environment } from '../engines/engine.ts';
 import { InputError, messageOf } from '../kit/errors.ts';
 import { acquireLock } from '../processes/lock.ts';
 import { isRun, openStore } from '../store/store.ts';
@@ -15,7 +16,7 @@ export function runDirOf(named: string): string {
  * Puts an earlier run out of the way of a new one: `quickstart` becomes `quickstart.1`. Nothing is deleted. Throws an
  * InputError while a process works on it.
  */
-export async function setAside(dir: string): Promise<string | undefined> {
+export async function setAside(dir: string, environment: Environment): Promise<string | undefined> {
   if (!existsSync(dir)) return undefined;
   if (!isRun(dir)) {
     if (statSync(dir).isDirectory() && readdirSync(dir).length === 0) return undefined;
@@ -26,7 +27,7 @@ export async function setAside(dir: string): Promise<string | undefined> {
   acquireLock(dir).release();
   {
     using store = openStore(dir, { readonly: true });
-    await endLeftovers(dir, store);
+    await endLeftovers(dir, store, environment);
   }
   let number = 1;
   while (existsSync(`${dir}.${number}`)) number++;

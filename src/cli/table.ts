@@ -8,6 +8,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./tune.ts')).default,
   },
   {
+    name: 'init',
+    summary: 'write a study file for a model, with what is worth trying on this machine',
+    load: async () => (await import('./init.ts')).default,
+  },
+  {
+    name: 'doctor',
+    summary: 'look whether a study can run here, and say what is in its way',
+    load: async () => (await import('./doctor.ts')).default,
+  },
+  {
     name: 'bench serve',
     summary: 'measure a server that runs already, like vllm bench serve',
     load: async () => (await import('./bench-serve.ts')).default,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { exitCodes, InputError, Interrupted } from '../kit/errors.ts';
 import { shellCommand } from '../kit/shell.ts';
-import { loadStudy, tune } from '../study/tune.ts';
+import { loadDefaultStudy, loadStudy, tune } from '../study/tune.ts';
 import { defineCommand } from './command.ts';
 import { conclude, conclusionLines } from './conclusion.ts';
 import { dryRun } from './dry-run.ts';
@@ -20,9 +20,14 @@ export default defineCommand({
     'continues after Ctrl-C, a crash or a power cut. docs/study-file.md names every key of a study file. Models that are',
     'made or converted here are kept in SERVETUNE_CACHE, by default ~/.cache/servetune.',
   ].join('\n'),
-  positional: { key: 'study', label: 'STUDY.yaml', optional: false },
+  positional: { key: 'study', label: 'STUDY.yaml', optional: true },
   options: z.strictObject({
-    study: z.string().describe('The study file'),
+    study: z.string().optional().describe('The study file'),
+    model: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('In place of a study file: what `servetune init --model` would write for this model'),
     run: z.string().min(1).optional().describe('Folder of the run; default: ./runs/NAME'),
     resume: z.boolean().default(false).describe('Go on with the run that is in the folder; nothing is measured twice'),
     fresh: z
@@ -34,22 +39,38 @@ export default defineCommand({
   }),
   examples: [
     ['servetune tune examples/quickstart.yaml', 'a whole study on this CPU'],
+    ['servetune tune --model Qwen/Qwen3-14B', 'with the engines that are installed, without a study file'],
     ['servetune tune study.yaml --dry-run', 'see the commands first'],
     ['servetune tune study.yaml --resume', 'go on after an interruption'],
   ],
+
+  check: ({ study, model }) =>
+    (study === undefined) === (model === undefined)
+      ? [
+          {
+            place: 'STUDY.yaml',
+            message: study === undefined ? 'is missing' : 'contradicts --model',
+            hint: 'give a study file, or --model NAME for the default study of a model',
+          },
+        ]
+      : [],
 
   async run(options, terminal) {
     const { signal, environment } = terminal;
     if (options.resume && options.fresh) {
       throw new InputError([{ place: '--fresh', message: 'contradicts --resume', hint: 'give one of the two' }]);
     }
-    const { file, space } = await loadStudy(options.study, environment, signal, { mustBeInstalled: !options.dry_run });
+    const resolving = { mustBeInstalled: !options.dry_run };
+    const { file, space } =
+      options.study === undefined
+        ? await loadDefaultStudy(options.model ?? '', environment, signal, resolving)
+        : await loadStudy(options.study, environment, signal, resolving);
     if (options.dry_run) {
       for (const line of dryRun(file.study, space)) terminal.print(line);
       return exitCodes.done;
     }
     const runDir = options.run ?? join('runs', file.study.name);
-    const aside = options.fresh ? await setAside(runDir) : undefined;
+    const aside = options.fresh ? await setAside(runDir, environment) : undefined;
     if (aside !== undefined) terminal.note(`the earlier run is kept in ${aside}`);
     try {
       const { qualified } = await tune(
@@ -68,7 +89,7 @@ export default defineCommand({
           'npx',
           'servetune',
           'tune',
-          options.study,
+          ...(options.study === undefined ? ['--model', options.model ?? ''] : [options.study]),
           ...(options.run ? ['--run', options.run] : []),
           '--resume',
         ];
