@@ -64,6 +64,17 @@ export const embedded = defineEngine({
   command,
   healthPath: '/health',
 
+  // The default is flash attention, and the file as it is; a batch of 16 is what a CPU still gains from.
+  defaultStages: ({ concurrency }) => [
+    { name: 'quantization', alternatives: [{ quantization: 'q8_0' }, { quantization: 'q4_0' }] },
+    { name: 'attention backend', alternatives: [{ attention_backend: 'plain' }] },
+    {
+      name: 'batch',
+      alternatives: [8, 16, 32].filter((n) => n <= concurrency).map((n) => ({ max_running_requests: n })),
+    },
+    { name: 'KV cache', alternatives: [{ kv_cache_dtype: 'q8_0' }] },
+  ],
+
   async effectiveSettings(baseUrl, signal) {
     const response = await fetch(new URL('/server_info', baseUrl), { signal });
     if (!response.ok) {

@@ -14,12 +14,22 @@ export interface Machine {
   readonly node: string;
 }
 
+/** Weights that a study served, as found: a name on a hub may stand for other weights tomorrow. */
+export interface Weights {
+  readonly name: string;
+  /** The commit of its repository; null of local files. */
+  readonly commit: string | null;
+  readonly bytes: number;
+}
+
 /** Everything that a report is made of: what was asked, where it ran, and what happened. */
 export interface RunData {
   readonly study: StudySpec;
   /** The study's stages, with every engine's version as found. */
   readonly space: SearchSpace;
   readonly machine: Machine;
+  /** Absent where no engine takes its weights from a hub or a folder. */
+  readonly weights?: readonly Weights[];
   readonly servetuneVersion: string;
   /** In the order of their ids. */
   readonly trials: readonly FinishedTrial[];

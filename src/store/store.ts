@@ -28,6 +28,7 @@ export interface RunStart {
   readonly studyText: string;
   readonly space: SearchSpace;
   readonly machine: Machine;
+  readonly weights?: RunData['weights'];
   readonly servetuneVersion: string;
   readonly simulated: boolean;
   readonly beganAt: string;
@@ -226,12 +227,13 @@ function storeOver(db: Database.Database, dir: string): Store {
       guarded(dir, () => db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)').run('ended', JSON.stringify(at)));
     },
     runData() {
-      const { study, space, machine, servetuneVersion, simulated, beganAt } = start();
+      const { study, space, machine, weights, servetuneVersion, simulated, beganAt } = start();
       const ended = value('ended') as string | null | undefined;
       return {
         study,
         space,
         machine,
+        ...(weights === undefined ? {} : { weights }),
         servetuneVersion,
         simulated,
         beganAt,

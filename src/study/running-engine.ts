@@ -81,11 +81,17 @@ async function attach(
 ): Promise<EngineStart> {
   const engineProcess = attached();
   const began = now();
-  const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal);
+  let refusedFields: readonly string[] = [];
+  const heard = {
+    healthy() {},
+    generates(fields: readonly string[]) {
+      refusedFields = fields;
+    },
+  };
+  const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal, heard);
   const common = { baseUrl, servingCommand: [], startS: now() - began };
   if (typeof ready !== 'string') return { ...common, failure: ready };
-  const running = { engine, engineProcess, baseUrl, model: ready, effectiveSettings: {}, refusedFields: [] };
-  return { ...common, running };
+  return { ...common, running: { engine, engineProcess, baseUrl, model: ready, effectiveSettings: {}, refusedFields } };
 }
 
 async function startOnce(
@@ -232,7 +238,7 @@ async function becomesReady(
   baseUrl: URL,
   timeoutS: number,
   signal: AbortSignal,
-  watch?: StartWatch,
+  watch: Pick<StartWatch, 'healthy' | 'generates'> & Partial<Pick<StartWatch, 'stalled'>>,
 ): Promise<string | Failure> {
   const own = new AbortController();
   const stalls: Stall[] = [];
@@ -240,15 +246,15 @@ async function becomesReady(
     own.abort();
     return exit;
   });
-  watch?.stalled.then((stall) => {
+  watch.stalled?.then((stall) => {
     stalls.push(stall);
     own.abort();
   });
   const timer = setTimeout(() => own.abort(), timeoutS * 1000);
   try {
     const both = AbortSignal.any([signal, own.signal]);
-    const { model, refused } = await waitUntilReady(baseUrl, engine.healthPath, both, watch?.healthy);
-    watch?.generates(refused);
+    const { model, refused } = await waitUntilReady(baseUrl, engine.healthPath, both, watch.healthy);
+    watch.generates(refused);
     return model;
   } catch (error) {
     signal.throwIfAborted();

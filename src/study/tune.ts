@@ -5,8 +5,8 @@ import { now, wallTime } from '../kit/clock.ts';
 import { InputError, systemCode } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 import { checkOpenFiles } from '../load/preflight.ts';
-import { endRemembered } from '../processes/leftover.ts';
 import { acquireLock } from '../processes/lock.ts';
+import { leftoverIn, reap } from '../processes/reap.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal } from '../records/trial.ts';
@@ -130,6 +130,7 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
     throw occupied(runDir);
   }
   checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
+  const checkpoints = await checkpointsOf(file.study, space, environment, signal);
   makeRunFolder(runDir);
   using _lock = acquireLock(runDir);
   using store = resuming
@@ -139,6 +140,9 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
         studyText: file.text,
         space,
         machine: await describeMachine(environment, signal),
+        ...(checkpoints.length === 0
+          ? {}
+          : { weights: checkpoints.map(({ name, commit, bytes }) => ({ name, commit, bytes })) }),
         servetuneVersion: options.servetuneVersion,
         simulated: false,
         beganAt: wallTime(),
@@ -150,7 +154,6 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   for (const trial of forgotten) {
     rmSync(trialDir(runDir, trial.id), { recursive: true, force: true });
   }
-  const checkpoints = await checkpointsOf(file.study, space, environment, signal);
   events.onBegin({
     study: file.study,
     resumed: store.finished().length,
@@ -170,7 +173,8 @@ export async function endLeftovers(
 ): Promise<void> {
   for (const { id } of store.running()) {
     const dir = trialDir(runDir, id);
-    await endRemembered(dir);
+    const left = leftoverIn(dir);
+    if (left) await reap([left]);
     await endLeftIn(dir, environment);
   }
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FinishedTrial } from '../../src/records/trial.ts';
@@ -11,8 +11,21 @@ const env = { PATH: `${standIns}:${process.env.PATH}` };
 let dir: string;
 beforeEach(() => {
   dir = folder();
+  for (const name of ['Qwen/Qwen3-14B', 'Qwen/Qwen3-14B-FP8']) putIntoCache(name);
 });
 afterEach(() => expect(processesWith('stand-ins/vllm')).toEqual([]));
+
+/** Weights that were downloaded before, in the cache of Hugging Face's tools. */
+function putIntoCache(name: string): void {
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+  const model = join(dir, 'hf/hub', `models--${name.replace('/', '--')}`);
+  const snapshot = join(model, 'snapshots', commit);
+  mkdirSync(snapshot, { recursive: true });
+  mkdirSync(join(model, 'refs'));
+  writeFileSync(join(model, 'refs/main'), commit);
+  writeFileSync(join(snapshot, 'config.json'), '{}');
+  writeFileSync(join(snapshot, 'model.safetensors'), 'x');
+}
 
 async function study(
   alternatives: string,
@@ -34,7 +47,7 @@ ${more}`,
   );
   const { code, stdout } = await servetune(['tune', path], {
     cwd: dir,
-    env: { ...env, STAND_IN_MARK: join(dir, 'mark') },
+    env: { ...env, STAND_IN_MARK: join(dir, 'mark'), HF_HOME: join(dir, 'hf'), HF_HUB_OFFLINE: '1' },
   });
   return { code, stdout, trials: trialsOf(join(dir, 'runs/fates')) };
 }
