@@ -12,4 +12,5 @@ export type { FinishedTrial } from './records/trial.ts';
 export { renderReport } from './report/render.ts';
 export { decide } from './search/decisions.ts';
 export { openStore } from './store/store.ts';
-export { loadStudy, type TuneEvents, type TuneOptions, tune } from './study/tune.ts';
+export { loadStudy } from './study/load-study.ts';
+export { type TuneEvents, type TuneOptions, tune } from './study/tune.ts';

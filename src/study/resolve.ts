@@ -8,7 +8,7 @@ import { type Configuration, engineLabel, type Settings } from '../records/setti
 import { applyAlternative, type SearchSpace, type SpaceAlternative } from '../records/space.ts';
 import type { Alternative, StudySpec } from '../records/study.ts';
 import { flagsOf, unknownFlags } from './flag-check.ts';
-import { askAt, declaredEngine, engineNamed, prepareHost } from './places.ts';
+import { askAt, type DeclaredEngine, declaredEngine, engineNamed, prepareHost } from './places.ts';
 import type { StudyFile } from './read.ts';
 
 /** What is known of the machine and of the model. */
@@ -48,30 +48,17 @@ export async function resolveStudy(
   // What an engine that does not exist would say of the rest cannot be known.
   if (unknown.length > 0) throw new InputError(problems);
 
-  const flagSets = new Map<string, ReadonlySet<string>>();
-  const versions = await Promise.all(
-    declared.map(async (entry, i) => {
-      const { name, version } = entry;
-      try {
-        if (!mustBeInstalled && version !== undefined) return version;
-        const engine = engineNamed(name);
-        const ask = askAt(entry, environment, signal);
-        if (mustBeInstalled) await prepareHost(entry, environment, signal);
-        const found = await engine.version(ask);
-        const flags = mustBeInstalled && engine.help ? await flagsOf(engine, ask) : undefined;
-        if (flags) flagSets.set(engineLabel({ engine: name, version: found }), flags);
-        if (version === undefined || version === found) return found;
-        problems.push({
-          place: place(['engines', i]),
-          message: `${name} ${found} is installed, not ${version}`,
-          hint: `install ${name} ${version}, or leave the version out`,
-        });
-      } catch (error) {
-        if (!(error instanceof InputError)) throw error;
-        if (!mustBeInstalled) return version;
-        problems.push(...error.problems.map((p) => ({ ...p, place: `${place(['engines', i])}: ${p.place}` })));
-      }
-      return version;
+  const looked = await Promise.all(
+    declared.map((entry, i) => lookAt(entry, place(['engines', i]), environment, signal, mustBeInstalled)),
+  );
+  problems.push(...looked.flatMap((one) => one.problems));
+  const versions = looked.map(({ version }) => version);
+  const flagSets = new Map(
+    looked.flatMap(({ version, flags }, i) => {
+      const engine = declared[i]?.name;
+      return flags === undefined || version === undefined || engine === undefined
+        ? []
+        : [[engineLabel({ engine, version }), flags] as const];
     }),
   );
   const found = declared.map(({ name }, i) => ({ engine: name, ...(versions[i] ? { version: versions[i] } : {}) }));
@@ -109,6 +96,44 @@ export async function resolveStudy(
   }
   if (problems.length > 0) throw new InputError(dedupe(problems));
   return space;
+}
+
+interface Looked {
+  readonly version: string | undefined;
+  /** Of the installed engine, as its own help names them. */
+  readonly flags?: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
+}
+
+/** Asks one engine for its version and its flags, where it would run. */
+async function lookAt(
+  entry: DeclaredEngine,
+  at: string,
+  environment: Environment,
+  signal: AbortSignal,
+  mustBeInstalled: boolean,
+): Promise<Looked> {
+  const { name, version } = entry;
+  if (!mustBeInstalled && version !== undefined) return { version, problems: [] };
+  const engine = engineNamed(name);
+  const ask = askAt(entry, environment, signal);
+  try {
+    if (mustBeInstalled) await prepareHost(entry, environment, signal);
+    const found = await engine.version(ask);
+    const flags = mustBeInstalled ? await flagsOf(engine, ask) : undefined;
+    const installed = { version: found, ...(flags ? { flags } : {}) };
+    if (version === undefined || version === found) return { ...installed, problems: [] };
+    const problem = {
+      place: at,
+      message: `${name} ${found} is installed, not ${version}`,
+      hint: `install ${name} ${version}, or leave the version out`,
+    };
+    return { ...installed, version, problems: [problem] };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    if (!mustBeInstalled) return { version, problems: [] };
+    return { version, problems: error.problems.map((p) => ({ ...p, place: `${at}: ${p.place}` })) };
+  }
 }
 
 function settingsOf(alternative: Alternative): Settings {
