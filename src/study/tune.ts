@@ -7,6 +7,7 @@ import { makeFolder } from '../kit/files.ts';
 import { checkOpenFiles } from '../load/preflight.ts';
 import { acquireLock } from '../processes/lock.ts';
 import { leftoverIn, reap } from '../processes/reap.ts';
+import type { Gpu } from '../records/gpu.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal } from '../records/trial.ts';
@@ -16,6 +17,7 @@ import { strategies } from '../search/table.ts';
 import { createStore, isRun, openStore, type Store } from '../store/store.ts';
 import { gpusOf } from '../telemetry/gpus.ts';
 import { describeMachine } from '../telemetry/machine.ts';
+import { lockGpus } from './gpu-lock.ts';
 import { endLeftIn, engineNamed } from './places.ts';
 import type { StudyFile } from './read.ts';
 import { spanned } from './span.ts';
@@ -87,6 +89,8 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   const checkpoints = await checkpointsOf(file.study, space, environment, signal);
   makeRunFolder(runDir);
   using _lock = acquireLock(runDir);
+  const gpus = await gpusOf(environment, signal);
+  using _gpus = gpus.length > 0 ? lockGpus() : undefined;
   using store = resuming
     ? openStore(runDir)
     : createStore(runDir, {
@@ -116,7 +120,7 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
   });
   await fetchWeights(checkpoints, environment, signal, events.onPrepare);
   await prepareEngines(file.study, space, environment, signal, events);
-  return await runPlan(options, file.study, space, store, events);
+  return await runPlan(options, gpus, space, store, events);
 }
 
 /** Ends engines of trials that never ended, should they still live: owner and watchdog were killed together. */
@@ -135,11 +139,12 @@ export async function endLeftovers(
 
 async function runPlan(
   options: TuneOptions,
-  study: StudySpec,
+  gpus: readonly Gpu[],
   space: SearchSpace,
   store: Store,
   events: TuneEvents,
 ): Promise<TuneResult> {
+  const { study } = options.file;
   const strategy = strategies.find((s) => s.name === study.strategy);
   if (!strategy) throw new Error(`no strategy ${study.strategy}`); // the schema's names are the table's
   const session = { began: now(), trials: 0 };
@@ -150,7 +155,7 @@ async function runPlan(
     store,
     environment: options.environment,
     signal: options.signal,
-    gpus: await gpusOf(options.environment, options.signal),
+    gpus,
     pools: new Map(),
     onPhase: events.onPhase,
     onFinished(trial) {
