@@ -242,7 +242,7 @@ describe('the address', () => {
 
 describe('a limit on open files', () => {
   const limited = (...flags: string[]) =>
-    spawnSync('sh', ['-c', 'ulimit -n 128; exec "$0" "$@"', process.execPath, main, 'bench', 'serve', ...flags], {
+    spawnSync('sh', ['-c', 'ulimit -n 256; exec "$0" "$@"', process.execPath, main, 'bench', 'serve', ...flags], {
       encoding: 'utf8',
       env: { ...process.env, SERVETUNE_CACHE: cacheDir },
     });
@@ -251,7 +251,7 @@ describe('a limit on open files', () => {
     const port = String(await freePort());
     const { status, stderr } = limited('--port', port, '--max-concurrency', '512');
     expect(status).toBe(2);
-    expect(stderr).toMatch(/512 connections at once need \d+ open files, and this process may have 128/);
+    expect(stderr).toMatch(/512 connections at once need \d+ open files, and this process may have 256/);
     expect(stderr).toMatch(/ulimit -n \d+/);
     // Not so many at once, so that what is wrong is that nobody listens.
     for (const flags of [
