@@ -4,6 +4,10 @@ import { compareVersions } from '../../src/kit/versions.ts';
 
 /** Each before the next. */
 const ordered = [
+  // llama.cpp's builds are older than its versions.
+  'b7376',
+  'b7377',
+  '0.4.0',
   '0.5.5rc0',
   '0.5.5',
   '0.5.5.post1',
@@ -19,8 +23,6 @@ const ordered = [
   '0.25.1',
   '1.2.0rc1',
   '1.2.0',
-  'b7376',
-  'b7377',
 ];
 
 it('orders releases, candidates and post-releases as Python does', () => {
