@@ -41,6 +41,14 @@ describe('the log of llama-server', () => {
     });
   });
 
+  it('tells that nothing is drafted, where it serves without what it was asked for', () => {
+    const log = [
+      '0.00.390.236 E srv    load_model: failed to initialize speculative decoding context: draft-simple requires a draft context',
+      '0.00.394.853 I srv  llama_server: model loaded',
+    ];
+    expect(llamaCpp.settingsInLog?.(log)).toEqual({ speculative_method: 'none' });
+  });
+
   it.each([
     [['error: invalid argument: --spec-typ'], 'unsupported_setting'],
     [['error while handling argument "--draft-max": the argument has been removed.'], 'unsupported_setting'],

@@ -92,6 +92,8 @@ export function settingsInLog(log: readonly string[]): Readonly<Record<string, s
     if (context !== undefined) found.context_length = context;
     const unified = /\bkv_unified\s+= '?(true|false)/.exec(line)?.[1];
     if (unified !== undefined) found.kv_unified = unified;
+    // It serves all the same, without drafting.
+    if (/failed to initialize speculative decoding context/.test(line)) found.speculative_method = 'none';
     const layers = /offloaded (\d+)\/\d+ layers to GPU/.exec(line)?.[1];
     if (layers !== undefined) found.gpu_layers = layers;
     const types = /K \((\w+)\):.*V \((\w+)\):/.exec(line);
