@@ -66,7 +66,9 @@ export function conclusionLines(conclusion: Conclusion, reports: readonly string
   const { recommended, metric, workloads, failures, untried = [] } = conclusion;
   const lines = [''];
   if (recommended) {
-    lines.push(pc.bold('Recommended'), `  ${shellCommand(recommended.command)}`, '');
+    // A server that somebody else started has no command of ours.
+    const command = recommended.command.length > 0 ? shellCommand(recommended.command) : 'the server as it runs';
+    lines.push(pc.bold('Recommended'), `  ${command}`, '');
     if (untried.length > 0)
       lines.push(pc.yellow(`The budget ended before anything was tried in stage ${untried.join(', ')}.`));
     if (recommended.isBaseline) {
