@@ -29,6 +29,10 @@ const hints: readonly Hint[] = [
     text: 'the engine ran out of memory under this load: lower its share of memory, its batch or the concurrency; its log says more',
   },
   {
+    applies: says(/model produced output that does not match the expected/i),
+    text: 'llama-server ends an answer that is not valid UTF-8 this way; a model of random weights often gives such answers',
+  },
+  {
     applies: says(/EMFILE|ENFILE/),
     text: 'this machine ran out of open files for the client: raise "ulimit -n", or lower the concurrency',
   },

@@ -11,7 +11,7 @@ import { changeOf, type Extreme, type Quality, type Recheck } from './info.ts';
 export function qualityOf(run: RunData, decisions: Decisions): Quality {
   const { trials } = run;
   const { noise } = decisions;
-  const again = trials.find((t) => t.purpose === 'baseline_again');
+  const again = trials.filter((t) => t.purpose === 'baseline_again').at(-1);
   const confirmation = trials.filter((t) => t.purpose === 'confirmation').at(-1);
   const first = decisions.baseline.trials.find((t) => t.purpose === 'baseline' && scoresOf(run, [t]).length > 0);
   const total = (part: 'asked' | 'ok' | 'failed' | 'notSent'): number =>

@@ -44,6 +44,17 @@ const faults: readonly (readonly [string, RegExp, readonly Partial<RequestRecord
       { outcome: 'http_error', httpStatus: 400, error: 'HTTP 400 Bad Request: unknown field top_k' },
     ],
   ],
+  [
+    'an answer that llama-server cannot read itself',
+    /not valid UTF-8/,
+    [
+      {
+        outcome: 'http_error',
+        httpStatus: 500,
+        error: 'HTTP 500: The model produced output that does not match the expected Content-only format',
+      },
+    ],
+  ],
   ['an engine out of memory', /ran out of memory/, [{ error: 'CUDA out of memory. Tried to allocate 2.00 GiB' }]],
   [
     'something else that answers',

@@ -1,4 +1,4 @@
-// SGLang: its argument parser. It has no build for CPUs on PyPI, so that no study is run.
+// SGLang: its argument parser only. The environment has none of its kernels, so no study is run.
 import { join } from 'node:path';
 import { commandsOf } from './commands.mjs';
 import { environmentWith, NotHere, outputOf, root } from './steps.mjs';
