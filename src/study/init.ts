@@ -6,6 +6,7 @@ import { InputError, type Problem, ServetuneError } from '../kit/errors.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { Settings } from '../records/settings.ts';
 import { gpusOf } from '../telemetry/gpus.ts';
+import { readReference } from '../weights/reference.ts';
 import { resolveCheckpoint } from '../weights/resolve.ts';
 import { modelShape } from '../weights/shape.ts';
 import { neededGpus } from './init/parallel.ts';
@@ -45,6 +46,9 @@ export async function draftStudy(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<StudyDraft> {
+  if (readReference(model, environment).kind === 'no file') {
+    throw new InputError([{ place: '--model', message: `${model} does not exist`, hint: 'check the path' }]);
+  }
   const declared = named === undefined ? await enginesHere(model, environment, signal) : declaredBy(named, host);
   const gpus = await gpusOf(environment, signal);
   const facts = { gpus, ...(await modelFacts(model, environment, signal)) };

@@ -202,6 +202,10 @@ describe('what is found here', () => {
     expect((await checked(text)).study.engines).toEqual(['vllm']);
   });
 
+  it('is not looked for when the model itself is not there', async () => {
+    await expect(draftStudy(join(dir, 'none.gguf'), {}, environment, signal)).rejects.toThrow('does not exist');
+  });
+
   it('serves a model of the right kind: what is made here, with the engine that makes it', async () => {
     stand();
     const { engines: found } = await draftStudy('tiny-qwen3', {}, environment, signal);
