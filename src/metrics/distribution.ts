@@ -9,39 +9,42 @@ import type { Metric } from './metric.ts';
  * What metrics of single events come to over the requests that are fed, which must be ok, to the microsecond; so many
  * samples would not fit into memory one by one. Percentiles are 0 to 100.
  */
-export function eventLatenciesFold(
+export const eventLatenciesFold = (
   metrics: readonly Metric[],
   percentiles: readonly number[],
-): Fold<Summary['latencies']> {
-  const samples = metrics.map(({ name, of }) => ({ name, of, sample: new CountedSample() }));
-  return {
-    add(record) {
-      for (const { of, sample } of samples) {
-        for (const valueS of of(record)) sample.add(valueS);
-      }
-    },
-    result: () => Object.fromEntries(samples.map(({ name, sample }) => [name, sample.reduce(percentiles)])),
-  };
-}
+): Fold<Summary['latencies']> =>
+  foldInto(metrics, () => {
+    const sample = new CountedSample();
+    return { add: (valueS) => sample.add(valueS), result: () => sample.reduce(percentiles) };
+  });
 
 /**
  * What some metrics come to over the requests that are fed, which must be ok. Percentiles are 0 to 100. `expected` is how
  * many samples each will have at most, where that is known.
  */
-export function latenciesFold(
+export const latenciesFold = (
   metrics: readonly Metric[],
   percentiles: readonly number[],
   expected?: number,
+): Fold<Summary['latencies']> =>
+  foldInto(metrics, () => {
+    const sample = new Sample(expected);
+    return { add: (valueS) => sample.add(valueS), result: () => distribution(sample.ascending(), percentiles) };
+  });
+
+/** Puts the samples of each metric into a collection of its own. */
+function foldInto(
+  metrics: readonly Metric[],
+  collect: () => { add(valueS: number): void; result(): Distribution },
 ): Fold<Summary['latencies']> {
-  const samples = metrics.map(({ name, of }) => ({ name, of, sample: new Sample(expected) }));
+  const collections = metrics.map(({ name, of }) => ({ name, of, samples: collect() }));
   return {
     add(record) {
-      for (const { of, sample } of samples) {
-        for (const valueS of of(record)) sample.add(valueS);
+      for (const { of, samples } of collections) {
+        for (const valueS of of(record)) samples.add(valueS);
       }
     },
-    result: () =>
-      Object.fromEntries(samples.map(({ name, sample }) => [name, distribution(sample.ascending(), percentiles)])),
+    result: () => Object.fromEntries(collections.map(({ name, samples }) => [name, samples.result()])),
   };
 }
 

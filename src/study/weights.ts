@@ -1,8 +1,7 @@
 import type { Environment } from '../engines/engine.ts';
-import { InputError } from '../kit/errors.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
-import { type Checkpoint, spaceProblems } from '../weights/checkpoint.ts';
+import type { Checkpoint } from '../weights/checkpoint.ts';
 import { downloadCheckpoint } from '../weights/fetch.ts';
 import { resolveCheckpoints } from '../weights/resolve.ts';
 import { engineNamed } from './places.ts';
@@ -22,10 +21,7 @@ export async function checkpointsOf(
     const { checkpoint } = engineNamed(configuration.engine);
     return checkpoint ? [checkpoint(study.model, configuration.settings)] : [];
   });
-  const checkpoints = await resolveCheckpoints([...new Set(names)], environment, signal);
-  const problems = spaceProblems(checkpoints);
-  if (problems.length > 0) throw new InputError(problems);
-  return checkpoints;
+  return await resolveCheckpoints(names, environment, signal);
 }
 
 /** Downloads what is missing of them, as a step of its own: an engine that downloads would have its start time spoilt. */
