@@ -1,6 +1,7 @@
 // llama.cpp's own server: built from the sources that the npm package node-llama-cpp carries, so that nothing but the npm
 // registry is needed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { commandsOf } from './commands.mjs';
 import { ggufModel } from './models.mjs';
@@ -31,7 +32,9 @@ export async function build({ work }) {
     (o) => `-DLLAMA_${o}=OFF`,
   );
   await must(['cmake', '-S', 'src', '-B', 'build', '-DCMAKE_BUILD_TYPE=Release', ...off], { cwd: folder });
-  await must(['cmake', '--build', 'build', '--target', 'llama-server', '--parallel'], { cwd: folder });
+  // Without a number `make` starts every compiler at once, and the machine runs out of memory.
+  const jobs = String(availableParallelism());
+  await must(['cmake', '--build', 'build', '--target', 'llama-server', '--parallel', jobs], { cwd: folder });
   return join(folder, 'build', 'bin');
 }
 
