@@ -6,8 +6,8 @@ import { expect, it } from 'vitest';
 const levels: Record<string, number> = {
   kit: 0,
   records: 1, i18n: 1, processes: 1, serving: 1,
-  tokenizers: 2, endpoints: 2, metrics: 2, store: 2, hosts: 2, telemetry: 2, importers: 2, weights: 2,
-  datasets: 3, engines: 3, load: 3, search: 3,
+  tokenizers: 2, endpoints: 2, metrics: 2, store: 2, hosts: 2, telemetry: 2, importers: 2, weights: 2, hardware: 2,
+  datasets: 3, engines: 3, load: 3, search: 3, simulator: 3,
   report: 4, study: 4,
   cli: 5,
 }; // biome-ignore format: one line a level

@@ -7,6 +7,7 @@ import { huggingFace } from './hugging-face.ts';
 import { askHub } from './listing.ts';
 import { modelScope, modelScopeFolder, usesModelScope } from './model-scope.ts';
 import { readReference } from './reference.ts';
+import { type Config, detailsIn, isCount, isObject, languageIn } from './shape-details.ts';
 
 /**
  * What a model's `config.json` says of its shape: from its folder, from the cache of the hub, else from the hub itself.
@@ -50,11 +51,6 @@ async function configOf(model: string, environment: Environment, signal: AbortSi
   return null;
 }
 
-type Config = Readonly<Record<string, unknown>>;
-
-/** Multimodal models keep what belongs to the language model apart, at times two levels down. */
-const languageParts = ['text_config', 'llm_config', 'language_config', 'thinker_config'];
-
 /** Each quantity under the names that architectures have for it, as vLLM reads them; the first that is there counts. */
 const names = {
   attentionHeads: ['num_attention_heads', 'n_head', 'n_heads'],
@@ -84,23 +80,17 @@ export function shapeIn(config: unknown): ModelShape | null {
 
   // The old Falcon shares one head of keys and values, and says so in another way.
   const shared = language.multi_query === true && language.new_decoder_architecture !== true;
+  const experts = count('experts') ?? 0;
   return {
     attentionHeads,
     kvHeads: shared ? 1 : (count('kvHeads') ?? attentionHeads),
     layers,
     hiddenSize,
     maxPositions: stretched(positions, language),
-    experts: count('experts') ?? 0,
+    experts,
     quantization: quantizationIn(config) ?? quantizationIn(language),
+    ...detailsIn({ config, language, parts, layers, hiddenSize, attentionHeads, experts }),
   };
-}
-
-function languageIn(config: Config): Config {
-  for (const name of languageParts) {
-    const part = config[name];
-    if (isObject(part)) return languageIn(part);
-  }
-  return config;
 }
 
 /** Kinds of rotary scaling with which the configured length is the stretched one already. */
@@ -124,7 +114,3 @@ function quantizationIn({ quantization_config: given }: Config): string | null {
   const method = isObject(given) ? given.quant_method : undefined;
   return typeof method === 'string' && method !== '' ? method : null;
 }
-
-const isObject = (value: unknown): value is Config =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0;
