@@ -28,19 +28,30 @@ export function standInConversations(): readonly Conversation[] {
 
 let made: readonly Conversation[] | undefined;
 
-function make(): readonly Conversation[] {
+/**
+ * Tokens of question and answer of the same conversations, in the same order; with another `count`, of that many (a
+ * multiple of 16 and no fewer), at the middles of as many equal parts of the distribution.
+ */
+export function standInLengths(
+  count = perBin * answerQuantiles.length,
+): readonly { readonly prompt: number; readonly answer: number }[] {
+  const inBin = Math.ceil(count / answerQuantiles.length);
   const generator = pythonTwister(seed);
   const lengths = answerQuantiles.flatMap((quantiles, bin) => {
-    const prompts = evenly(perBin).map((share) =>
+    const prompts = evenly(inBin).map((share) =>
       interpolate(evenLevels, promptQuantiles, (bin + share) / answerQuantiles.length),
     );
-    const answers = evenly(perBin).map((share) => interpolate(answerLevels, quantiles, share));
+    const answers = evenly(inBin).map((share) => interpolate(answerLevels, quantiles, share));
     pythonShuffle(generator, answers);
     return prompts.map((prompt, i) => ({ prompt, answer: Math.min(answers[i] as number, mostTokens - prompt) }));
   });
   pythonShuffle(generator, lengths);
+  return lengths;
+}
+
+function make(): readonly Conversation[] {
   // Written when they are read: who needs a hundred shall not wait for all.
-  return lengths.map(({ prompt, answer }, i) => ({
+  return standInLengths().map(({ prompt, answer }, i) => ({
     get prompt() {
       return textOf(prompt, '?', wordDraws(2 * i));
     },
