@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Command } from '../hosts/host.ts';
+import { boundedAnswer } from '../kit/bounded-answer.ts';
 import { ServetuneError } from '../kit/errors.ts';
+import { invocation } from '../kit/invocation.ts';
 import type { Settings } from '../records/settings.ts';
 import { findAddon } from './embedded/addon.ts';
 import { checkModelFile, defaultCacheDir, modelFile } from './embedded/model/cache.ts';
@@ -76,11 +78,10 @@ export const embedded = defineEngine({
   ],
 
   async effectiveSettings(baseUrl, signal) {
-    const response = await fetch(new URL('/server_info', baseUrl), { signal });
-    if (!response.ok) {
-      throw new ServetuneError('no_effective_settings', `${response.url} answered ${response.status}`);
-    }
-    return z.object({ settings: z.record(z.string(), z.string()) }).parse(await response.json()).settings;
+    const url = new URL('/server_info', baseUrl);
+    const { ok, status, text } = await boundedAnswer(url, signal);
+    if (!ok) throw new ServetuneError('no_effective_settings', `${url} answered ${status}`);
+    return z.object({ settings: z.record(z.string(), z.string()) }).parse(JSON.parse(text)).settings;
   },
 
   symptoms: [
@@ -130,7 +131,7 @@ function command({ model, port, settings }: Launch): Command {
     return [flag, name === 'attention_backend' ? onOrOff(value) : String(value)];
   });
   return {
-    argv: ['npx', 'servetune', 'serve', '--model', model, '--port', String(port), ...chosen],
+    argv: [...invocation, 'serve', '--model', model, '--port', String(port), ...chosen],
     env: {},
   };
 }

@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import type { Command } from '../hosts/host.ts';
-import type { Problem } from '../kit/errors.ts';
+import type { BoundedAnswer } from '../kit/bounded-answer.ts';
+import { type Problem, ServetuneError } from '../kit/errors.ts';
 import type { RunResult } from '../processes/run.ts';
 import type { Counters } from '../records/counters.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { ModelShape } from '../records/model-shape.ts';
 import type { Settings } from '../records/settings.ts';
-import type { Fate } from '../records/trial.ts';
+import type { CompileCache, Fate } from '../records/trial.ts';
 import type { Mapping } from './mapping.ts';
 
 /** How a known way to die shows in the log or in the message of a refusal, and what the user can do about it. */
@@ -53,6 +54,24 @@ export interface StartPart {
   readonly pattern: RegExp;
 }
 
+/** Lines of the log by which an engine tells whether it found its compiled graphs in its cache. */
+export interface CompileCachePatterns {
+  /** Some graph was compiled: one such line is enough. */
+  readonly cold: RegExp;
+  /** Graphs were taken from the cache. */
+  readonly warm: RegExp;
+}
+
+/** What a log tells of the cache; undefined where it tells nothing. */
+export function compileCacheIn(
+  log: readonly string[],
+  patterns: CompileCachePatterns | undefined,
+): CompileCache | undefined {
+  if (patterns === undefined) return undefined;
+  if (log.some((line) => patterns.cold.test(line))) return 'cold';
+  return log.some((line) => patterns.warm.test(line)) ? 'warm' : undefined;
+}
+
 /** One inference server: how to start it and how to read it. Everything else is the study's work. */
 export interface Engine<S extends z.ZodObject = z.ZodObject> {
   readonly name: string;
@@ -87,7 +106,10 @@ export interface Engine<S extends z.ZodObject = z.ZodObject> {
   measuring?(launch: Launch): Command;
   /** Variables that it reads in silence, so that one in the user's shell would change every trial: not passed on. */
   readonly silentVariables?: RegExp;
-  /** Forgets cached prefixes, so that a load finds nothing of the load before it; absent where the engine keeps none. */
+  /**
+   * Forgets cached prefixes, so that a load finds nothing of the load before it; absent where the engine keeps none.
+   * Throws a ServetuneError `cache_not_reset` with what was answered, and `no_answer`.
+   */
   resetCache?(baseUrl: URL, signal: AbortSignal): Promise<void>;
   /** Answers 200 once the engine accepts requests. */
   readonly healthPath: string;
@@ -97,6 +119,8 @@ export interface Engine<S extends z.ZodObject = z.ZodObject> {
   settingsInLog?(log: readonly string[]): Readonly<Record<string, string>>;
   readonly counters?: Counters;
   readonly startParts?: readonly StartPart[];
+  /** Absent where its log does not tell. */
+  readonly compileCache?: CompileCachePatterns;
   readonly symptoms: readonly Symptom[];
   /** What is worth trying on such GPUs, when nobody has said what to try. */
   defaultStages?(facts: Facts): readonly DefaultStage[];
@@ -107,5 +131,12 @@ export interface DefaultStage {
   readonly name: string;
   readonly alternatives: readonly Settings[];
 }
+
+/** Longest that an engine may take to forget its cached prefixes, seconds. */
+export const resetTimeoutS = 30;
+
+/** What was asked and what was answered, in place of a cache that is empty. */
+export const cacheNotReset = (url: URL, { status, text }: BoundedAnswer, hint: string): ServetuneError =>
+  new ServetuneError('cache_not_reset', `POST ${url} answered ${status} ${text.slice(0, 200)}`.trim(), { hint });
 
 export const defineEngine = <S extends z.ZodObject>(engine: Engine<S>): Engine<S> => engine;

@@ -61,7 +61,7 @@ async function version(ask: Ask): Promise<string> {
       place: '`llama-server --version`',
       message: result.timedOut
         ? 'no answer in 30 s'
-        : `did not tell a version: ${`${result.stdout}${result.stderr}`.trim().split('\n').at(-1)}`,
+        : `did not tell a version: ${`${result.stdout}${result.stderr}`.trim().split('\n').at(-1) || 'it printed nothing'}`,
       hint: 'install llama.cpp: a release of ggml-org/llama.cpp, or brew install llama.cpp',
     },
   ]);

@@ -3,7 +3,7 @@ import { shellWords } from '../kit/shell.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { Settings, SettingValue } from '../records/settings.ts';
 import type { Facts } from './engine.ts';
-import { inVersions, type Versions } from './mapping.ts';
+import { flagsSaid, inVersions, type Mapping, type Versions } from './mapping.ts';
 
 /**
  * The NVIDIA GPUs on which something works, in some versions of an engine: compute capabilities (9.0 as 90) `from` and
@@ -172,6 +172,43 @@ export function extraArgsProblems({ extra_args: extra }: Settings, reserved: rea
   return reserved
     .filter((flag) => words.some((word) => word.split('=', 1)[0] === flag))
     .map((flag) => ({ place, message: `${flag} is set by servetune`, hint: 'leave it out' }));
+}
+
+/** Spellings of one flag, of whichever engine. */
+const spellings: readonly (readonly string[])[] = [
+  ['--tensor-parallel-size', '--tp-size', '--tp', '-tp'],
+  ['--pipeline-parallel-size', '--pp-size', '--pp', '-pp'],
+  ['--data-parallel-size', '--dp-size', '--dp', '-dp'],
+  ['--expert-parallel-size', '--ep-size', '--ep'],
+  ['--quantization', '-q'],
+  ['--ctx-size', '-c'],
+  ['--parallel', '-np'],
+  ['--batch-size', '-b'],
+  ['--threads', '-t'],
+  ['--flash-attn', '-fa'],
+  ['--cache-type-k', '-ctk'],
+  ['--gpu-layers', '--n-gpu-layers', '-ngl'],
+];
+
+/** One spelling of a flag, of its value, and of its opposite (`--no-...`). */
+const plain = (flag: string): string => (flag.split('=', 1)[0] as string).replaceAll('_', '-').replace(/^--no-/, '--');
+
+/** Flags in `extra_args` that another setting writes already, or whose opposite it writes: which of them counted would be luck. */
+export function flagsSaidTwice(mapping: Mapping, settings: Settings, version: string | undefined): readonly Problem[] {
+  const given = extraArgs(settings).filter((word) => word.startsWith('-') && !/^-\d/.test(word));
+  return [...flagsSaid(mapping, settings, version)].flatMap(([name, flag]) => {
+    const same = [flag, ...(spellings.find((all) => all.includes(plain(flag))) ?? [])].map(plain);
+    const again = given.find((word) => same.includes(plain(word)));
+    if (again === undefined) return [];
+    const written = again.split('=', 1)[0];
+    return [
+      {
+        place: 'extra_args',
+        message: `${written} contradicts ${name}, which writes ${flag} already`,
+        hint: `keep one of the two: ${name}, or the flag in extra_args`,
+      },
+    ];
+  });
 }
 
 /** The words of `extra_args`, as they are added to a command. */

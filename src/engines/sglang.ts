@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { boundedAnswer } from '../kit/bounded-answer.ts';
 import { now, sleep } from '../kit/clock.ts';
 import { InputError, ServetuneError } from '../kit/errors.ts';
 import { compareVersions } from '../kit/versions.ts';
 import type { Settings } from '../records/settings.ts';
 import { checkpointOf, isCheckpoint } from './checkpoints.ts';
-import { defineEngine, type Launch } from './engine.ts';
+import { cacheNotReset, defineEngine, type Launch, resetTimeoutS } from './engine.ts';
 import { type Said, say } from './mapping.ts';
 import { extraArgs } from './rules.ts';
 import { counters, effective, settingsInLog, startParts } from './sglang/log.ts';
@@ -44,7 +45,9 @@ export const sglang = defineEngine({
     const result = await ask(versionCommand, versionTimeoutS);
     const version = result.code === 0 ? /^\d+\.\d+[\w.+]*$/m.exec(result.stdout)?.[0] : undefined;
     if (version !== undefined) return version;
-    const said = result.timedOut ? `no answer in ${versionTimeoutS} s` : result.stderr.trim().split('\n').at(-1);
+    const said = result.timedOut
+      ? `no answer in ${versionTimeoutS} s`
+      : result.stderr.trim().split('\n').at(-1) || 'it printed nothing';
     throw new InputError([
       {
         place: '`python3 -c "import importlib.metadata ..."`',
@@ -70,26 +73,24 @@ export const sglang = defineEngine({
   async resetCache(baseUrl, signal) {
     const url = new URL('/flush_cache', baseUrl);
     for (const begin = now(); ; ) {
-      const response = await fetch(url, { method: 'POST', signal });
-      const body = await response.text();
-      if (response.ok) return;
-      if (response.status !== 400 || now() - begin > idleTimeoutS) {
-        throw new ServetuneError('cache_not_reset', `${url} answered ${response.status} ${body}`.trim(), {
-          hint: 'SGLang does not do it while requests run or wait: see its log',
-        });
+      const answer = await boundedAnswer(url, signal, { method: 'POST', timeoutS: resetTimeoutS });
+      if (answer.ok) return;
+      if (answer.status !== 400 || now() - begin > idleTimeoutS) {
+        throw cacheNotReset(url, answer, 'SGLang does not do it while requests run or wait: see its log');
       }
       await sleep(0.2, signal);
     }
   },
 
   async effectiveSettings(baseUrl, signal) {
-    const answer = async (path: string): Promise<Response> => fetch(new URL(path, baseUrl), { signal });
-    let response = await answer('/server_info');
-    if (response.status === 404) response = await answer('/get_server_info'); // its name before
-    if (!response.ok) {
-      throw new ServetuneError('no_effective_settings', `${response.url} answered ${response.status}`);
+    let url = new URL('/server_info', baseUrl);
+    let answer = await boundedAnswer(url, signal);
+    if (answer.status === 404) {
+      url = new URL('/get_server_info', baseUrl); // its name before
+      answer = await boundedAnswer(url, signal);
     }
-    const told = z.record(z.string(), z.unknown()).parse(await response.json());
+    if (!answer.ok) throw new ServetuneError('no_effective_settings', `${url} answered ${answer.status}`);
+    const told = z.record(z.string(), z.unknown()).parse(JSON.parse(answer.text));
     const known = effective.filter((name) => told[name] !== undefined && told[name] !== null);
     return Object.fromEntries(known.map((name) => [name, String(told[name])]));
   },

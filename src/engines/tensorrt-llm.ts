@@ -62,7 +62,7 @@ async function version(ask: Ask): Promise<string> {
       place: 'tensorrt_llm, as python3 finds it',
       message: result.timedOut
         ? `no answer in ${versionTimeoutS} s`
-        : `did not tell a version: ${result.stderr.trim().split('\n').at(-1)}`,
+        : `did not tell a version: ${result.stderr.trim().split('\n').at(-1) || 'it printed nothing'}`,
       hint: 'install it: pip install tensorrt_llm; or name the interpreter of its environment as python',
     },
   ]);

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { boundedAnswer } from '../kit/bounded-answer.ts';
 import { InputError, ServetuneError } from '../kit/errors.ts';
 import { checkpointOf, isCheckpoint } from './checkpoints.ts';
-import { defineEngine, type Launch } from './engine.ts';
+import { cacheNotReset, defineEngine, type Launch, resetTimeoutS } from './engine.ts';
 import { say } from './mapping.ts';
 import { extraArgs } from './rules.ts';
-import { counters, settingsInLog, settingsInText, startParts } from './vllm/log.ts';
+import { compileCache, counters, settingsInLog, settingsInText, startParts } from './vllm/log.ts';
 import { conflicts } from './vllm/needs.ts';
 import { mapping, settings } from './vllm/settings.ts';
 import { defaultStages } from './vllm/stages.ts';
@@ -23,6 +24,7 @@ export const vllm = defineEngine({
   symptoms,
   counters,
   startParts,
+  compileCache,
   settingsInLog,
   defaultStages,
   healthPath: '/health',
@@ -34,7 +36,9 @@ export const vllm = defineEngine({
     const result = await ask(['vllm', '--version'], versionTimeoutS);
     const version = result.code === 0 ? /\d+\.\d+[\w.+]*/.exec(result.stdout + result.stderr)?.[0] : undefined;
     if (version !== undefined) return version;
-    const said = result.timedOut ? `no answer in ${versionTimeoutS} s` : result.stderr.trim().split('\n').at(-1);
+    const said = result.timedOut
+      ? `no answer in ${versionTimeoutS} s`
+      : result.stderr.trim().split('\n').at(-1) || 'it printed nothing';
     throw new InputError([
       {
         place: '`vllm --version`',
@@ -66,19 +70,15 @@ export const vllm = defineEngine({
    * log alone. Nothing is in use between two loads.
    */
   async resetCache(baseUrl, signal) {
-    const response = await fetch(new URL('/reset_prefix_cache', baseUrl), { method: 'POST', signal });
-    const body = await response.text();
-    if (response.ok) return;
-    throw new ServetuneError('cache_not_reset', `${response.url} answered ${response.status} ${body}`.trim(), {
-      hint: 'vLLM has this route with VLLM_SERVER_DEV_MODE=1 only',
-    });
+    const url = new URL('/reset_prefix_cache', baseUrl);
+    const answer = await boundedAnswer(url, signal, { method: 'POST', timeoutS: resetTimeoutS });
+    if (!answer.ok) throw cacheNotReset(url, answer, 'see the log of vLLM; releases without this route cannot be used');
   },
 
   async effectiveSettings(baseUrl, signal) {
-    const response = await fetch(new URL('/server_info', baseUrl), { signal });
-    if (!response.ok) {
-      throw new ServetuneError('no_effective_settings', `${response.url} answered ${response.status}`);
-    }
-    return settingsInText(z.object({ vllm_config: z.string() }).parse(await response.json()).vllm_config);
+    const url = new URL('/server_info', baseUrl);
+    const { ok, status, text } = await boundedAnswer(url, signal);
+    if (!ok) throw new ServetuneError('no_effective_settings', `${url} answered ${status}`);
+    return settingsInText(z.object({ vllm_config: z.string() }).parse(JSON.parse(text)).vllm_config);
   },
 });

@@ -1,14 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
-import { join, resolve, sep } from 'node:path';
-import { defaultCacheDir } from '../kit/cache-dir.ts';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { InputError, messageOf, type Problem, ServetuneError } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 import { findProgram } from '../processes/programs.ts';
 import { runToEnd } from '../processes/run.ts';
+import { containerOf, type Environment } from './docker/container.ts';
 import type { Command, Host, HostedCommand, Place } from './host.ts';
-
-type Environment = Readonly<Record<string, string>>;
 
 const idFile = 'container.id';
 const imageFile = 'container.image';
@@ -64,14 +62,6 @@ remove
 exit "$code"
 `;
 
-/** Variables that engines and the libraries below them read. The rest of a shell's environment stays outside. */
-const passedOn =
-  /^(?:HF|HUGGING_?FACE|TRANSFORMERS|TOKENIZERS|SAFETENSORS|MODELSCOPE|VLLM|SGLANG|SGL|TRTLLM|TLLM|TENSORRT|LLAMA|GGML|CUDA|NCCL|NVSHMEM|UCX|GLOO|TORCH|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|TRITON|FLASHINFER|DG|OMP|MKL|RAY)_|^DO_NOT_TRACK$|^(?:https?|all|no)_proxy$/i;
-/** Said in another way: `--gpus` chooses, and HF_HOME is made absolute. */
-const saidOtherwise = ['CUDA_VISIBLE_DEVICES', 'HF_HOME'];
-/** The image's own, below which nothing of this machine may lie; and folders too large to be meant. */
-const system = /^\/(?:(?:bin|boot|dev|etc|lib\w*|proc|run|sbin|sys|usr)(?:\/|$)|(?:home|opt|root|tmp|var)?\/?$)/;
-
 /**
  * A container for each start, as the user who runs servetune, so that no cache gets files of root. It lives in the
  * machine's network, and what it shares with the machine has the same path inside and outside.
@@ -80,6 +70,7 @@ export const docker: Host = {
   name: 'docker',
   description: 'a container of the engine’s image; needs Docker, and the NVIDIA Container Toolkit where there are GPUs',
   wrap: wrapInDocker,
+  shown: shownInDocker,
   async prepare({ image }, environment, signal) {
     if (image !== undefined) await fetchImage(image, environment, signal);
   },
@@ -90,54 +81,48 @@ export const docker: Host = {
 function wrapInDocker({ argv, env }: Command, place: Place): HostedCommand {
   const { client, image } = needs(env, place);
   const folder = place.dir ?? mkdtempSync(join(tmpdir(), 'servetune-docker-'));
-  const [name = '', ...args] = argv;
-  const cache = env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache');
-  const hfHome = resolve(env.HF_HOME || join(cache, 'huggingface'));
-  const home = join(defaultCacheDir(env), 'docker', image.replaceAll(/[^\w.-]+/g, '_'));
-  const passed = Object.entries(env).filter(
-    ([key, value]) =>
-      passedOn.test(key) && !saidOtherwise.includes(key) && !(value.startsWith('/') && system.test(value)),
-  );
-  // Made when they are not there, so that what is put into them outlives the container.
-  const caches = passed.flatMap(([key, value]) =>
-    key.includes('CACHE') && value.startsWith('/') ? resolve(value) : [],
-  );
-  const made = [hfHome, home, ...caches];
-  for (const path of made) makeShared(path);
-  const shared = [...made, folder, ...[...args, ...passed.map(([, value]) => value)].flatMap(pathsIn)];
+  const container = containerOf({ argv, env }, { image, folder, ...(place.gpus ? { gpus: place.gpus } : {}) });
+  for (const path of container.made) makeShared(path);
   return {
     argv: [
       ...['/bin/sh', '-c', script, 'servetune', String(process.pid), folder, client, image],
       ...[client, 'run', '--rm', '--init', '--pull', 'never', '--cidfile', join(folder, idFile)],
       ...['--label', `servetune=${folder}`],
-      ...gpuOptions(place, env),
-      ...['--ipc', 'host', '--network', 'host', '--ulimit', 'stack=67108864'],
-      ...(isRootless(env) ? [] : userOptions()),
-      ...outermost(shared).flatMap((path) => ['--mount', `type=bind,${csv('source', path)},${csv('target', path)}`]),
-      ...['--workdir', folder],
-      // PyTorch asks for the user's name, and the image has none for this number.
-      ...[
-        '--env',
-        `HOME=${home}`,
-        '--env',
-        'USER=servetune',
-        '--env',
-        'LOGNAME=servetune',
-        '--env',
-        `HF_HOME=${hfHome}`,
-      ],
-      ...('TORCHINDUCTOR_CACHE_DIR' in env
-        ? []
-        : ['--env', `TORCHINDUCTOR_CACHE_DIR=${join(home, '.cache', 'torchinductor')}`]),
-      ...passed.flatMap(([key]) => ['--env', key]), // by name: a token must not stand on a command line
-      ...['--entrypoint', name, image],
-      ...args,
+      ...container.options,
+      ...container.passed.flatMap((key) => ['--env', key]), // by name: a token must not stand on a command line
+      ...container.program,
     ],
     env,
     async release() {
       await removeContainer(folder, client, env);
       if (place.dir === undefined) rmSync(folder, { recursive: true, force: true });
     },
+    async firstProcess() {
+      const id = containerIn(folder);
+      if (id === undefined) return undefined;
+      const asked = [client, 'container', 'inspect', '--format', '{{.State.Pid}}', id];
+      const { code, stdout } = await runToEnd(asked, { env, timeoutS: answerTimeoutS });
+      const pid = Number(stdout);
+      return code === 0 && Number.isInteger(pid) && pid > 1 ? pid : undefined;
+    },
+  };
+}
+
+/** With the values of the variables that the command itself adds, so that it can be pasted; it runs in this folder. */
+function shownInDocker({ argv, env, files }: Command, place: Place, environment: Environment): Command {
+  const { image, gpus } = place;
+  if (image === undefined) return { argv, env, ...(files ? { files } : {}) };
+  const all = { argv, env: { ...environment, ...env } };
+  const { options, passed, program } = containerOf(all, {
+    image,
+    folder: place.dir ?? resolve('.'),
+    ...(gpus ? { gpus } : {}),
+  });
+  const variables = passed.flatMap((key) => ['--env', key in env ? `${key}=${env[key]}` : key]);
+  return {
+    argv: ['docker', 'run', '--rm', '--init', '--pull', 'never', ...options, ...variables, ...program],
+    env: {},
+    ...(files ? { files } : {}),
   };
 }
 
@@ -183,46 +168,6 @@ function makeShared(path: string): void {
     ]);
   }
 }
-
-/** The value is CSV for Docker: in quotes of its own, so that the comma does not end it. */
-function gpuOptions({ gpus }: Place, env: Environment): readonly string[] {
-  const chosen = gpus ?? env.CUDA_VISIBLE_DEVICES?.split(',').filter((device) => device !== '' && device !== '-1');
-  if (chosen === undefined) return ['--gpus', 'all'];
-  return chosen.length === 0 ? [] : ['--gpus', `"device=${chosen.join(',')}"`];
-}
-
-/** The engine's user and groups outside, and locked memory without limit, as NCCL and TensorRT-LLM want it. */
-function userOptions(): readonly string[] {
-  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-  const others = (process.getgroups?.() ?? []).filter((group) => group !== gid);
-  return [
-    ...['--ulimit', 'memlock=-1', '--user', `${uid}:${gid}`],
-    ...others.flatMap((group) => ['--group-add', String(group)]),
-  ];
-}
-
-/** Where Docker itself runs as the user, root inside is that user outside, and any other number is nobody. */
-const isRootless = ({ DOCKER_HOST, DOCKER_CONTEXT }: Environment): boolean =>
-  DOCKER_CONTEXT === 'rootless' || (DOCKER_HOST ?? '').startsWith('unix:///run/user/');
-
-/** Absolute paths of this machine in an argument or a value: the whole of it, all after `--flag=`, or strings in JSON. */
-function pathsIn(word: string): readonly string[] {
-  const whole = /^(?:--?[\w.-]+=)?(\/.*)$/s.exec(word);
-  const found = whole ? [whole] : [...word.matchAll(/"(\/[^"]*)"/g)];
-  return found.flatMap(([, path = '']) => {
-    if (system.test(path) || !existsSync(path)) return [];
-    // What is in a snapshot of a Hugging Face cache are links to files beside it.
-    return resolve(path.replace(/(\/models--[^/]+)\/snapshots\/.*$/, '$1'));
-  });
-}
-
-/** Without doubles, and without what lies within another. */
-const outermost = (paths: readonly string[]): readonly string[] =>
-  [...new Set(paths)].filter((path) => !paths.some((other) => path.startsWith(other + sep)));
-
-/** A field of `--mount`, in quotes where a comma or a quote in the path would end it. */
-const csv = (key: string, path: string): string =>
-  /[",]/.test(path) ? `"${key}=${path.replaceAll('"', '""')}"` : `${key}=${path}`;
 
 /** The container that was started in a trial's folder, by its whole id, unless it was removed since. */
 export function containerIn(dir: string): string | undefined {

@@ -25,6 +25,8 @@ export function commandWords({ argv, env, files = {} }: Command): readonly strin
 export interface Place {
   readonly engine: string;
   readonly version?: string;
+  /** It is a Python package, so that its environment may have to be activated. */
+  readonly isPython?: boolean;
   /** Interpreter of the virtual environment that the engine is installed in: `/opt/vllm/bin/python`. */
   readonly python?: string;
   /** Container image; the engine's own for that version, unless a study names another. */
@@ -44,6 +46,11 @@ export interface HostedCommand extends Command {
    * when there is nothing left. Called after the process has ended, however it ended.
    */
   release?(): Promise<void>;
+  /**
+   * Number of the first process of what is no descendant of the command's process, where this machine's table of
+   * processes shows it; undefined where that is not known.
+   */
+  firstProcess?(): Promise<number | undefined>;
 }
 
 /**
@@ -59,6 +66,11 @@ export interface Host {
    * InputError when the program cannot be found, with the remedy.
    */
   wrap(command: Command, place: Place): HostedCommand;
+  /**
+   * The same as a user would type it, with programs by their names and without what only watching needs. Nothing is looked
+   * up or made, so that it can be shown on another machine. `command.env` is what the command adds, `environment` the rest.
+   */
+  shown(command: Command, place: Place, environment: Command['env']): Command;
   /** Fetches what it needs to start an engine there, a step of its own that may take long; absent: nothing. */
   prepare?(place: Place, environment: Command['env'], signal: AbortSignal): Promise<void>;
   /** Ends what an earlier process left behind in the folder of a trial and could not end itself. */

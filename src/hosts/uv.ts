@@ -14,10 +14,13 @@ export const uv: Host = {
   name: 'uv',
   description: 'this machine: an environment for each version of an engine, which uv installs from PyPI',
   wrap: wrapInUv,
+  shown: (command, place) =>
+    place.packages?.[0] === undefined ? command : { ...command, argv: ['uv', ...toolRun(command.argv, place)] },
   prepare: installWithUv,
 };
 
-function wrapInUv({ argv, env }: Command, { engine, version, packages, python }: Place): HostedCommand {
+function wrapInUv({ argv, env }: Command, place: Place): HostedCommand {
+  const { engine, version, packages } = place;
   const problems: Problem[] = [];
   const program = findProgram('uv', env.PATH);
   if (program === null) {
@@ -27,7 +30,7 @@ function wrapInUv({ argv, env }: Command, { engine, version, packages, python }:
       hint: 'install it (https://docs.astral.sh/uv/, or pip install uv), or use host local',
     });
   }
-  const [from, ...others] = packages ?? [];
+  const from = packages?.[0];
   if (from === undefined) {
     problems.push(
       version === undefined
@@ -44,22 +47,23 @@ function wrapInUv({ argv, env }: Command, { engine, version, packages, python }:
     );
   }
   if (program === null || from === undefined) throw new InputError(problems);
-  const [name = '', ...args] = argv;
-  return {
-    argv: [
-      program,
-      'tool',
-      'run',
-      ...(python === undefined ? [] : ['--python', python]),
-      '--from',
-      from,
-      ...others.flatMap((other) => ['--with', other]),
-      // The environment's interpreter. uv has a name of its own for it on every system.
-      name === 'python3' ? 'python' : name,
-      ...args,
-    ],
-    env,
-  };
+  return { argv: [program, ...toolRun(argv, place)], env };
+}
+
+/** The arguments of uv that run a program of an engine's packages. */
+function toolRun([name = '', ...args]: Command['argv'], { packages = [], python }: Place): readonly string[] {
+  const [from = '', ...others] = packages;
+  return [
+    'tool',
+    'run',
+    ...(python === undefined ? [] : ['--python', python]),
+    '--from',
+    from,
+    ...others.flatMap((other) => ['--with', other]),
+    // The environment's interpreter. uv has a name of its own for it on every system.
+    name === 'python3' ? 'python' : name,
+    ...args,
+  ];
 }
 
 /**

@@ -1,23 +1,14 @@
 import type { Endpoint, EventReader, StreamEvent } from '../endpoints/endpoint.ts';
 import { type SseKind, SseSplitter } from '../endpoints/sse.ts';
 import type { Outcome, RequestRecord } from '../records/request.ts';
+import { clip, counted, httpError, KeptBody, looksLikeStream, quoted } from './answer-body.ts';
+import { countedTokens, type Heard, microseconds, recordOf } from './answer-record.ts';
 import { type EventShape, matched, shapeOf } from './event-shape.ts';
 import { RawText } from './raw-text.ts';
 import type { AskedTokens } from './shared-requests.ts';
+import type { Tally } from './tally.ts';
 import type { ResponseHead } from './transport.ts';
 
-/** Counts over all answers of a load. */
-export interface Tally {
-  /** Output tokens so far: one an event that does not say how many it carries, put right when the answer has ended. */
-  outputTokens: number;
-  /** The shape of the events of the answer that learned one last. */
-  shape?: EventShape;
-  /** Some answer had its tokens counted by the server, so the texts of others are not needed to count theirs. */
-  serverCounts?: boolean;
-}
-
-/** Most bytes kept of a body that is not a stream of events. */
-const MOST_KEPT = 4 << 20;
 /** Shapes that were learned and never seen again: after that many, the events of a stream are known to differ. */
 const MOST_FRUITLESS = 3;
 
@@ -28,12 +19,23 @@ const MOST_FRUITLESS = 3;
  * It settles exactly once: at `[DONE]` or what the dialect has instead, at an error that the server reports, at the end of
  * the body, or when it breaks or is given up. Nothing that comes later changes it.
  */
-export class Answer {
+export class Answer implements Heard {
   outcome: Outcome | undefined;
   endS = 0;
   readonly tokenTimesS: number[] = [];
+  error: string | undefined;
+  httpStatus: number | undefined;
+  tokenCounts: number[] | undefined = [];
+  readonly emptyChoiceTimesS: number[] = [];
+  firstEventS: number | undefined;
+  lastEventS: number | undefined;
+  firstAnswerTokenS: number | undefined;
+  serverPromptTokens: number | undefined;
+  cachedTokens: number | undefined;
+  serverOutputTokens: number | undefined;
+  finishReason: string | undefined;
   malformedEvents = 0;
-  #malformedText: string | undefined;
+  malformedText: string | undefined;
   readonly #endpoint: Endpoint;
   readonly #readEvent: EventReader;
   readonly #keepText: boolean;
@@ -49,27 +51,13 @@ export class Answer {
   #betweenEvents = true;
   /** What the first event of the bytes that are being read said. */
   #saidFirst: StreamEvent | undefined;
-  #error: string | undefined;
-  #httpStatus: number | undefined;
-  #statusText = '';
-  #location: string | undefined;
-  /** Tokens of each event of `tokenTimesS`; undefined since one of them did not tell. */
-  #tokenCounts: number[] | undefined = [];
+  #head: ResponseHead | undefined;
   /** What `#tally` was told so far. */
   #tallied = 0;
-  readonly #emptyChoiceTimesS: number[] = [];
   readonly #text = new RawText();
   #hasChoice = false;
-  #firstEventS: number | undefined;
-  #lastEventS: number | undefined;
-  #firstAnswerTokenS: number | undefined;
-  #serverPromptTokens: number | undefined;
-  #cachedTokens: number | undefined;
-  #serverOutputTokens: number | undefined;
-  #finishReason: string | undefined;
   /** Of a body that is not a stream: all of it. Of a stream without events so far: its beginning. */
-  #body: Buffer[] = [];
-  #bodyLength = 0;
+  readonly #body = new KeptBody();
   #isStream: boolean | undefined;
   /** The time of the bytes that are being read. */
   #atS = 0;
@@ -86,9 +74,8 @@ export class Answer {
   }
 
   head(head: ResponseHead): void {
-    this.#httpStatus = head.status;
-    this.#statusText = head.statusText;
-    this.#location = head.location;
+    this.#head = head;
+    this.httpStatus = head.status;
     if (head.status !== 200) this.#isStream = false;
   }
 
@@ -97,9 +84,9 @@ export class Answer {
     if (this.outcome !== undefined) return true;
     this.#atS = microseconds(atS);
     if (this.#isStream === undefined) this.#isStream = looksLikeStream(read, start, end);
-    if (this.#isStream === false) this.#keep(read.subarray(start, end), MOST_KEPT);
+    if (this.#isStream === false) this.#body.keep(read.subarray(start, end));
     else {
-      if (this.#firstEventS === undefined) this.#keep(read.subarray(start, end), 200);
+      if (this.firstEventS === undefined) this.#body.keep(read.subarray(start, end), 200);
       this.#stream(read, start, end);
     }
     return this.outcome !== undefined;
@@ -143,17 +130,17 @@ export class Answer {
 
   /** An event that says nothing but its text. */
   #repeated(read: Buffer, shape: EventShape): void {
-    if (this.#firstEventS === undefined) {
-      this.#firstEventS = this.#atS;
-      this.#body = [];
+    if (this.firstEventS === undefined) {
+      this.firstEventS = this.#atS;
+      this.#body.forget();
     }
     this.#shapeIsUnseen = false;
     if (shape.isChoice) this.#hasChoice = true;
-    this.#lastEventS = this.#atS;
+    this.lastEventS = this.#atS;
     this.tokenTimesS.push(this.#atS);
-    this.#tokenCounts = undefined;
+    this.tokenCounts = undefined;
     this.#count(1);
-    if (shape.isAnswer) this.#firstAnswerTokenS ??= this.#atS;
+    if (shape.isAnswer) this.firstAnswerTokenS ??= this.#atS;
     if (this.#keepText || this.#tally.serverCounts !== true) {
       this.#text.addBytes(read, matched.textStart, matched.textEnd);
     }
@@ -163,7 +150,7 @@ export class Answer {
   end(atS: number): void {
     if (this.outcome !== undefined) return;
     this.#atS = microseconds(atS);
-    if (this.#httpStatus !== 200) this.#settle('http_error', this.#httpError());
+    if (this.httpStatus !== 200) this.#settle('http_error', this.#httpError());
     else if (this.#isStream === false) this.#endWhole();
     else {
       this.#splitter.end();
@@ -177,8 +164,8 @@ export class Answer {
   broken(message: string, atS: number): void {
     if (this.outcome !== undefined) return;
     this.#atS = microseconds(atS);
-    if (this.#httpStatus === undefined) this.#settle('connection_error', message);
-    else if (this.#httpStatus !== 200) this.#settle('http_error', this.#httpError());
+    if (this.httpStatus === undefined) this.#settle('connection_error', message);
+    else if (this.httpStatus !== 200) this.#settle('http_error', this.#httpError());
     else this.#settle('truncated', `${message}, after ${counted(this.tokenTimesS.length, 'token event')}`);
   }
 
@@ -188,66 +175,24 @@ export class Answer {
     this.#settle(outcome, reason);
   }
 
-  /** The record of a settled answer. Times in seconds since the start of the load, to the microsecond. */
+  /** The record of a settled answer. */
   record(asked: AskedTokens, intendedSendS: number, sendS: number): RequestRecord {
-    const times = this.tokenTimesS;
-    const [firstTokenS] = times;
-    const generates = this.#endpoint.generates;
-    const lastTokenS = generates ? times.at(-1) : this.outcome === 'ok' ? this.endS : undefined;
-    const counted = this.#counted;
-    const tokenCounts = times.length > 0 ? this.#tokenCounts : undefined;
-    const needsText = counted === undefined && times.length > 0 && this.#tally.serverCounts !== true;
-    const showsText = this.#keepText || needsText;
-    return {
-      index: asked.index,
-      outcome: this.outcome ?? 'cancelled',
-      ...(this.#error === undefined ? {} : { error: this.#error }),
-      ...(this.#httpStatus === undefined ? {} : { httpStatus: this.#httpStatus }),
-      intendedSendS: microseconds(intendedSendS),
-      sendS: microseconds(sendS),
-      ...(this.#firstEventS === undefined ? {} : { firstEventS: this.#firstEventS }),
-      ...(firstTokenS === undefined ? {} : { firstTokenS }),
-      ...(this.#firstAnswerTokenS === undefined ? {} : { firstAnswerTokenS: this.#firstAnswerTokenS }),
-      tokenTimesS: times,
-      ...(tokenCounts === undefined ? {} : { tokenCounts }),
-      ...(this.#emptyChoiceTimesS.length === 0 ? {} : { emptyChoiceTimesS: this.#emptyChoiceTimesS }),
-      ...(this.#lastEventS === undefined ? {} : { lastEventS: this.#lastEventS }),
-      ...(lastTokenS === undefined ? {} : { lastTokenS }),
-      endS: this.endS,
-      promptTokens: asked.promptTokens,
-      ...(this.#serverPromptTokens === undefined ? {} : { serverPromptTokens: this.#serverPromptTokens }),
-      ...(this.#cachedTokens === undefined ? {} : { cachedTokens: this.#cachedTokens }),
-      outputTokensAsked: asked.outputTokens,
-      outputTokens: counted ?? times.length,
-      outputTokensBy: counted === undefined ? 'chunks' : 'server',
-      ...(this.#finishReason === undefined ? {} : { finishReason: this.#finishReason }),
-      ...(showsText ? { text: this.#text.toString() } : {}),
-      malformedEvents: this.malformedEvents,
-      ...(this.#malformedText === undefined ? {} : { malformedText: this.#malformedText }),
-    };
-  }
-
-  /**
-   * The output tokens as the server counted them: its total, else the sum of what its events said. A total of 0 beside
-   * text that was seen is a field that nobody filled in.
-   */
-  get #counted(): number | undefined {
-    const events = this.tokenTimesS.length;
-    const total = this.#serverOutputTokens;
-    if (total !== undefined && (total > 0 || events === 0)) return total;
-    return events > 0 ? this.#tokenCounts?.reduce((sum, tokens) => sum + tokens, 0) : undefined;
+    const counted = countedTokens(this);
+    const needsText = counted === undefined && this.tokenTimesS.length > 0 && this.#tally.serverCounts !== true;
+    const text = this.#keepText || needsText ? this.#text.toString() : undefined;
+    return recordOf(this, { asked, intendedSendS, sendS, counted, text, generates: this.#endpoint.generates });
   }
 
   /** Whether what came so far is a whole answer, should the body end now. */
   get #isFinished(): boolean {
-    return this.#finishReason !== undefined || (this.#endpoint.endsWith === 'body' && this.#hasChoice);
+    return this.finishReason !== undefined || (this.#endpoint.endsWith === 'body' && this.#hasChoice);
   }
 
   #event(text: string, kind: SseKind): void {
     if (this.outcome !== undefined) return;
-    if (this.#firstEventS === undefined) {
-      this.#firstEventS = this.#atS;
-      this.#body = [];
+    if (this.firstEventS === undefined) {
+      this.firstEventS = this.#atS;
+      this.#body.forget();
     }
     if (text.charCodeAt(0) === 0x5b && text.trimEnd() === '[DONE]') {
       this.#complete();
@@ -267,7 +212,7 @@ export class Answer {
         return;
       }
     }
-    this.#lastEventS = this.#atS;
+    this.lastEventS = this.#atS;
     this.#read(kind === 'error' && !hasError(event) ? { error: event } : event);
   }
 
@@ -276,25 +221,25 @@ export class Answer {
     this.#saidFirst ??= said;
     if (said.token) {
       this.tokenTimesS.push(this.#atS);
-      if (said.tokens === undefined) this.#tokenCounts = undefined;
-      else this.#tokenCounts?.push(said.tokens);
+      if (said.tokens === undefined) this.tokenCounts = undefined;
+      else this.tokenCounts?.push(said.tokens);
       this.#count(said.tokens ?? 1);
-      if (said.answer) this.#firstAnswerTokenS ??= this.#atS;
-    } else if (said.choice) this.#emptyChoiceTimesS.push(this.#atS);
+      if (said.answer) this.firstAnswerTokenS ??= this.#atS;
+    } else if (said.choice) this.emptyChoiceTimesS.push(this.#atS);
     if (said.choice) this.#hasChoice = true;
     if (said.text !== undefined) this.#text.add(said.text);
     else if (said.textSoFar !== undefined) this.#text.replace(said.textSoFar);
-    if (said.promptTokens !== undefined) this.#serverPromptTokens = said.promptTokens;
-    if (said.cachedTokens !== undefined) this.#cachedTokens = said.cachedTokens;
-    if (said.outputTokens !== undefined) this.#serverOutputTokens = said.outputTokens;
-    if (said.finishReason !== undefined) this.#finishReason = said.finishReason;
+    if (said.promptTokens !== undefined) this.serverPromptTokens = said.promptTokens;
+    if (said.cachedTokens !== undefined) this.cachedTokens = said.cachedTokens;
+    if (said.outputTokens !== undefined) this.serverOutputTokens = said.outputTokens;
+    if (said.finishReason !== undefined) this.finishReason = said.finishReason;
     if (said.error !== undefined) this.#settle('in_band_error', said.error);
     else if (said.done) this.#complete();
   }
 
   #passOver(text: string): void {
     this.malformedEvents++;
-    this.#malformedText ??= clip(text, 100);
+    this.malformedText ??= clip(text, 100);
   }
 
   #count(tokens: number): void {
@@ -304,7 +249,7 @@ export class Answer {
 
   /** A terminal signal came. */
   #complete(): void {
-    const isEmpty = this.tokenTimesS.length === 0 && !((this.#serverOutputTokens ?? 0) > 0);
+    const isEmpty = this.tokenTimesS.length === 0 && !((this.serverOutputTokens ?? 0) > 0);
     if (isEmpty && this.#endpoint.generates) {
       this.#settle('empty', 'the answer ended properly, but without a single token');
     } else this.#settle('ok');
@@ -314,78 +259,41 @@ export class Answer {
   #endWhole(): void {
     let event: unknown;
     try {
-      event = JSON.parse(this.#bodyText());
+      event = JSON.parse(this.#body.text());
     } catch {
       this.malformedEvents++;
-      this.#settle('truncated', `the answer is neither a stream of events nor JSON: ${clip(this.#bodyText())}`);
+      const body = quoted(this.#head, this.#body.text());
+      this.#settle('truncated', `the answer is neither a stream of events nor JSON: ${body}`);
       return;
     }
-    this.#firstEventS = this.#atS;
-    this.#lastEventS = this.#atS;
+    this.firstEventS = this.#atS;
+    this.lastEventS = this.#atS;
     this.#read(event);
     if (this.outcome !== undefined) return;
     const wanted = this.#endpoint.generates ? 'completion' : 'embedding';
     if (this.#isFinished) this.#complete();
-    else this.#settle('in_band_error', `the answer holds no ${wanted}: ${clip(this.#bodyText())}`);
+    else this.#settle('in_band_error', `the answer holds no ${wanted}: ${clip(this.#body.text())}`);
   }
 
   #settle(outcome: Outcome, error?: string): void {
     this.outcome = outcome;
-    this.#error = error;
+    this.error = error;
     this.endS = this.#atS;
-    this.#body = [];
-    if (this.#counted !== undefined) this.#tally.serverCounts = true;
-    this.#count((this.#counted ?? this.tokenTimesS.length) - this.#tallied);
+    this.#body.forget();
+    const tokens = countedTokens(this);
+    if (tokens !== undefined) this.#tally.serverCounts = true;
+    this.#count((tokens ?? this.tokenTimesS.length) - this.#tallied);
   }
 
   #httpError(): string {
-    const said = `HTTP ${this.#httpStatus} ${this.#statusText}`.trimEnd();
-    if (this.#location !== undefined) return `${said}: redirects to ${this.#location}; give that address instead`;
-    const text = this.#bodyText();
-    if (text === '') return said;
-    let message: string | undefined;
-    try {
-      message = this.#endpoint.reader()(JSON.parse(text)).error;
-    } catch {
-      // Not JSON: shown as it is.
-    }
-    return `${said}: ${message ?? clip(text)}`;
+    return httpError(this.#head, this.#body.text(), (body) => this.#endpoint.reader()(body).error);
   }
 
   #truncation(): string {
-    const events = this.#firstEventS === undefined ? `; it begins with: ${clip(this.#bodyText(), 200)}` : '';
-    const tokens = counted(this.tokenTimesS.length, 'token event');
-    return `the body ended after ${tokens} without a sign that the answer is complete${this.#bodyLength > 0 ? events : ''}`;
+    const said = `the body ended after ${counted(this.tokenTimesS.length, 'token event')} without a sign that the answer is complete`;
+    if (this.firstEventS !== undefined || this.#body.length === 0) return said;
+    return `${said}; it begins with: ${quoted(this.#head, this.#body.text(), 200)}`;
   }
-
-  #keep(chunk: Buffer, most: number): void {
-    if (this.#bodyLength >= most) return;
-    this.#body.push(Buffer.from(chunk.subarray(0, most - this.#bodyLength)));
-    this.#bodyLength += chunk.length;
-  }
-
-  #bodyText(): string {
-    return Buffer.concat(this.#body).toString('utf8').trim();
-  }
-}
-
-/**
- * Judged by the bytes, since gateways send streams under any content type: JSON begins with a brace or a bracket, and
- * no line of a stream does.
- */
-function looksLikeStream(read: Buffer, start: number, end: number): boolean | undefined {
-  for (let at = start; at < end; at++) {
-    const byte = read[at];
-    if (byte === 0x7b || byte === 0x5b) return false;
-    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return true;
-  }
-  return undefined;
 }
 
 const hasError = (event: unknown): boolean => typeof event === 'object' && event !== null && 'error' in event;
-
-const microseconds = (seconds: number): number => Math.round(seconds * 1e6) / 1e6;
-
-const clip = (text: string, most = 500): string => (text.length > most ? `${text.slice(0, most)}...` : text);
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -2,12 +2,13 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import { now } from '../kit/clock.ts';
 import { type LoopDelay, watchLoopDelay } from '../kit/loop-delay.ts';
 import type { RequestRecord } from '../records/request.ts';
-import { Answer, type Tally } from './answer.ts';
+import { Answer } from './answer.ts';
 import type { Course } from './course.ts';
 import { Flight, type FlightWatch } from './flight.ts';
 import type { LoadPlan } from './plan.ts';
 import type { AskedTokens } from './shared-requests.ts';
 import { Slots } from './slots.ts';
+import type { Tally } from './tally.ts';
 import type { Transport } from './transport.ts';
 
 /** Requests sent in one turn of the event loop; more would keep it from reading what the first ones bring. */

@@ -216,7 +216,13 @@ function parseHead(text: string): ParsedHead | undefined {
   const connection = headers.get('connection')?.toLowerCase() ?? '';
   const keepAlive = status[1] === '1' ? !/\bclose\b/.test(connection) : /\bkeep-alive\b/.test(connection);
   const location = headers.get('location');
-  const head = { status: code, statusText: status[3] ?? '', ...(location === undefined ? {} : { location }) };
+  const content = headers.get('content-encoding')?.toLowerCase() ?? 'identity';
+  const head = {
+    status: code,
+    statusText: status[3] ?? '',
+    ...(location === undefined ? {} : { location }),
+    ...(content === 'identity' || content === '' ? {} : { encoding: content }),
+  };
   const encoding = headers.get('transfer-encoding')?.toLowerCase() ?? '';
   const length = headers.get('content-length');
   if (/\bchunked\b/.test(encoding)) return { head, keepAlive, state: CHUNK_SIZE, length: 0 };

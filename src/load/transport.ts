@@ -5,6 +5,8 @@ export interface ResponseHead {
   readonly statusText: string;
   /** Where a redirect points to. */
   readonly location?: string;
+  /** `content-encoding`, where the body is not plain: nobody asked for it, so it is not decoded. */
+  readonly encoding?: string;
 }
 
 /** Gets what comes back for one request. Times are absolute, on the clock of `kit/clock.ts`, taken when it was read. */

@@ -39,12 +39,16 @@ export function sanityOfFigures(figures: Figures): readonly string[] {
 
 /**
  * Why the numbers must not be believed, each a sentence; none when they may be. A run with any failure is among them:
- * it must never be the best. Set `pinnedOutput` to false where the workload lets answers end by themselves.
+ * it must never be the best. Set `pinnedOutput` to false where the workload lets answers end by themselves; `unpinnedBy`
+ * says what kept their length from being pinned where that is known (`since ...`).
  */
-export function sanityProblems(summary: Summary, { pinnedOutput = true } = {}): readonly string[] {
+export function sanityProblems(
+  summary: Summary,
+  { pinnedOutput = true, unpinnedBy }: { readonly pinnedOutput?: boolean; readonly unpinnedBy?: string } = {},
+): readonly string[] {
   const problems = sanityOfFigures(figuresOf(summary));
   if (summary.ok === 0) return problems;
-  return [...problems, ...lengthProblems(summary, pinnedOutput), ...missing(summary)];
+  return [...problems, ...(pinnedOutput ? lengthProblems(summary, unpinnedBy) : []), ...missing(summary)];
 }
 
 /** A summary as figures that anybody's result may have. */
@@ -129,12 +133,12 @@ function medianProblems({ medians = {}, ok, outputTokens }: Figures): string[] {
   });
 }
 
-function lengthProblems({ outputTokens, outputTokensAsked, pooling }: Summary, pinned: boolean): string[] {
-  if (pooling || !pinned) return [];
+function lengthProblems({ outputTokens, outputTokensAsked, pooling }: Summary, reason: string | undefined): string[] {
+  if (pooling) return [];
   if (outputTokens === 0) return ['No output token was counted.'];
   if (!differs(outputTokens, outputTokensAsked, pinnedWithin)) return [];
   return [
-    `${outputTokens} output tokens came where ${outputTokensAsked} were asked for: the output length was not pinned.`,
+    `${outputTokens} output tokens came where ${outputTokensAsked} were asked for: the output length was not pinned${reason === undefined ? '' : `, ${reason}`}.`,
   ];
 }
 

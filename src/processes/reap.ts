@@ -5,10 +5,10 @@ import { now } from '../kit/clock.ts';
 import { writeFileAtomic } from '../kit/files.ts';
 import { endFamily } from './ending.ts';
 import { trackFamily } from './family.ts';
+import { noteName } from './leftover.ts';
+import { type MarkedProcess, markedProcesses } from './mark.ts';
 import { isRunning, type ProcessIdentity, processEntry } from './tree.ts';
 
-/** The file that `rememberProcess` writes. */
-const noteName = 'engine.json';
 /** `runs/NAME/trials/NNN`: a note is found from the folder of a trial up to the folder of all runs. */
 const deepest = 3;
 
@@ -18,7 +18,9 @@ export interface Leftover {
   readonly dir: string;
   /** Its first process, which may be gone. */
   readonly root: ProcessIdentity;
-  /** Its recorded processes that live, and all that descends from them. Not empty. */
+  /** In the environment of all that it started. */
+  readonly mark?: string;
+  /** Its recorded processes that live, all that descends from them, and whoever has its mark. Not empty. */
   readonly running: readonly ProcessIdentity[];
 }
 
@@ -42,8 +44,9 @@ export interface NamedProcess {
  * its own is found again when its parents are gone. Takes the place of what `rememberProcess` noted, and leaves that as
  * it is when the disk refuses.
  */
-export function rememberFamily(dir: string, root: ProcessIdentity, members: readonly ProcessIdentity[]): void {
-  const note = { ...identityOf(root), members: members.filter(({ pid }) => pid !== root.pid).map(identityOf) };
+export function rememberFamily(dir: string, root: MarkedProcess, members: readonly ProcessIdentity[]): void {
+  const { mark } = root;
+  const note = { ...identityOf(root), mark, members: members.filter(({ pid }) => pid !== root.pid).map(identityOf) };
   try {
     writeFileAtomic(join(dir, noteName), `${JSON.stringify(note)}\n`);
   } catch {
@@ -55,22 +58,27 @@ const identityOf = ({ pid, startTime }: ProcessIdentity): ProcessIdentity => ({ 
 
 /**
  * Engines that earlier runs noted and that still live. `folder` is that of one trial, of one run, or of several runs. A
- * process counts only if number and start time are those that were noted, whatever it is called. Runs that a living
- * process is at work on are passed over.
+ * process counts only if number and start time are those that were noted, whatever it is called, or if it was started
+ * with the mark that was noted. Runs that a living process is at work on are passed over.
  */
 export function findLeftovers(folder: string): readonly Leftover[] {
+  const marked = markedProcesses();
   return foldersBelow(folder, deepest)
     .filter((dir) => !inUse(join(dir, '../..')))
-    .flatMap((dir) => leftoverIn(dir) ?? []);
+    .flatMap((dir) => leftoverIn(dir, marked) ?? []);
 }
 
 /** What still lives of the engine that was noted in a trial's folder; undefined when nothing does. */
-export function leftoverIn(dir: string): Leftover | undefined {
-  const noted = readNote(dir);
-  if (noted === undefined) return undefined;
-  const running = familiesOf(noted).flatMap((family) => family.running.map(identityOf));
+export function leftoverIn(dir: string, marked = markedProcesses()): Leftover | undefined {
+  const note = readNote(dir);
+  if (note === undefined) return undefined;
+  const { root, mark } = note;
+  const members = [...note.members, ...(mark === undefined ? [] : (marked.get(mark) ?? []))];
+  const running = familiesOf({ ...note, members }).flatMap((family) => family.running.map(identityOf));
   const once = new Map(running.map((process) => [process.pid, process]));
-  return once.size === 0 ? undefined : { dir, root: noted.root, running: [...once.values()] };
+  return once.size === 0
+    ? undefined
+    : { dir, root, ...(mark === undefined ? {} : { mark }), running: [...once.values()] };
 }
 
 /**
@@ -80,7 +88,7 @@ export function leftoverIn(dir: string): Leftover | undefined {
 export async function reap(leftovers: readonly Leftover[], graceS = 2): Promise<readonly Reaped[]> {
   return await Promise.all(
     leftovers.map(async (leftover) => {
-      const families = familiesOf({ root: leftover.root, members: leftover.running });
+      const families = familiesOf({ ...leftover, members: leftover.running });
       const graceEndsAt = now() + graceS;
       const endings = await Promise.all(families.map((family) => endFamily(family, () => graceEndsAt)));
       return {
@@ -100,27 +108,33 @@ export function nameOthers(pids: readonly number[], leftovers: readonly Leftover
 
 interface Noted {
   readonly root: ProcessIdentity;
+  readonly mark?: string;
   readonly members: readonly ProcessIdentity[];
 }
 
 /** A family for the root, or, where it is gone, for each recorded member that lives. */
-function familiesOf({ root, members }: Noted): readonly ReturnType<typeof trackFamily>[] {
+function familiesOf({ root, mark, members }: Noted): readonly ReturnType<typeof trackFamily>[] {
   const living = members.filter(isRunning);
+  const hints = mark === undefined ? {} : { mark };
   // With its root gone, a session's number says nothing any more: only what was noted by itself counts then.
-  if (isRunning(root)) return [trackFamily(root, { known: living })];
-  return living.map((member) => trackFamily(member));
+  if (isRunning(root)) return [trackFamily(root, { ...hints, known: living })];
+  return living.map((member) => trackFamily(member, hints));
 }
 
 function readNote(dir: string): Noted | undefined {
-  let note: { readonly members?: unknown } | null;
+  let note: { readonly mark?: unknown; readonly members?: unknown } | null;
   try {
     note = JSON.parse(readFileSync(join(dir, noteName), 'utf8')) as typeof note;
   } catch {
     return undefined; // nothing was started, or the note was never written
   }
-  const { members } = note ?? {};
+  const { mark, members } = note ?? {};
   if (!isIdentity(note)) return undefined;
-  return { root: identityOf(note), members: Array.isArray(members) ? members.filter(isIdentity) : [] };
+  return {
+    root: identityOf(note),
+    ...(typeof mark === 'string' && mark !== '' ? { mark } : {}),
+    members: Array.isArray(members) ? members.filter(isIdentity) : [],
+  };
 }
 
 /** Numbers below 2 would reach everybody. */

@@ -1,24 +1,15 @@
-import {
-  accessSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
-import { exitCodes, InputError, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
-import { makeFolder } from '../kit/files.ts';
+import { InputError } from '../kit/errors.ts';
+import { makeFolder, watchFile } from '../kit/files.ts';
 import { type JudgedImport, judgedImport } from '../records/imported.ts';
 import type { Machine, RunData } from '../records/run.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Trial } from '../records/trial.ts';
+import { databaseFile, folderReplaced, guarded } from './guarded.ts';
 import { migrations } from './migrations.ts';
 
 /** What is known when a run begins. */
@@ -31,12 +22,15 @@ export interface RunStart {
   readonly weights?: RunData['weights'];
   readonly servetuneVersion: string;
   readonly simulated: boolean;
+  /** As in `RunData`. */
+  readonly uncalibrated?: true;
   readonly beganAt: string;
 }
 
 /**
  * One run in SQLite (`run.db`, WAL). Raw records and logs are files beside it. Everything that is written is durable
- * when the call returns; a kill at any moment loses at most the trial that was running.
+ * when the call returns; a kill at any moment loses at most the trial that was running. Nothing more is written once the
+ * database was removed or replaced under its name: a ServetuneError `run_folder_replaced` is thrown instead.
  */
 export interface Store extends Disposable {
   start(): RunStart;
@@ -62,8 +56,6 @@ export interface Store extends Disposable {
   /** Imported results in the order in which they came. */
   imports(): readonly JudgedImport[];
 }
-
-const databaseFile = 'run.db';
 
 /** Whether a folder holds a run. */
 export const isRun = (dir: string): boolean => existsSync(join(dir, databaseFile));
@@ -167,6 +159,11 @@ function migrate(db: Database.Database, dir: string): void {
 }
 
 function storeOver(db: Database.Database, dir: string): Store {
+  const isThere = watchFile(join(dir, databaseFile));
+  const write = (work: () => unknown): void => {
+    if (!isThere()) throw folderReplaced(dir, databaseFile);
+    guarded(dir, work);
+  };
   const value = (key: string): unknown => {
     const row = db.prepare('SELECT value FROM meta WHERE key = ?').get(key) as { value: string } | undefined;
     return row === undefined ? undefined : JSON.parse(row.value);
@@ -202,10 +199,10 @@ function storeOver(db: Database.Database, dir: string): Store {
     finished,
     running,
     begin(trial) {
-      guarded(dir, () => db.prepare('INSERT INTO trials VALUES (?, NULL, ?)').run(trial.id, JSON.stringify(trial)));
+      write(() => db.prepare('INSERT INTO trials VALUES (?, NULL, ?)').run(trial.id, JSON.stringify(trial)));
     },
     finish(trial) {
-      guarded(dir, () =>
+      write(() =>
         db
           .prepare('UPDATE trials SET fate = ?, trial = ? WHERE id = ?')
           .run(trial.fate, JSON.stringify(trial), trial.id),
@@ -213,7 +210,7 @@ function storeOver(db: Database.Database, dir: string): Store {
     },
     forgetRunning() {
       const left = running();
-      guarded(dir, () => db.prepare('DELETE FROM trials WHERE fate IS NULL').run());
+      write(() => db.prepare('DELETE FROM trials WHERE fate IS NULL').run());
       return left;
     },
     counters() {
@@ -224,10 +221,10 @@ function storeOver(db: Database.Database, dir: string): Store {
       };
     },
     setEnded(at) {
-      guarded(dir, () => db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)').run('ended', JSON.stringify(at)));
+      write(() => db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)').run('ended', JSON.stringify(at)));
     },
     runData() {
-      const { study, space, machine, weights, servetuneVersion, simulated, beganAt } = start();
+      const { study, space, machine, weights, servetuneVersion, simulated, uncalibrated, beganAt } = start();
       const ended = value('ended') as string | null | undefined;
       return {
         study,
@@ -236,6 +233,7 @@ function storeOver(db: Database.Database, dir: string): Store {
         ...(weights === undefined ? {} : { weights }),
         servetuneVersion,
         simulated,
+        ...(uncalibrated ? { uncalibrated } : {}),
         beganAt,
         trials: finished(),
         ...(ended ? { endedAt: ended } : {}),
@@ -273,41 +271,4 @@ function storeOver(db: Database.Database, dir: string): Store {
       db.close();
     },
   };
-}
-
-/** Turns what SQLite throws into something that a user can act on. */
-function guarded<T>(dir: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof ServetuneError) throw error;
-    const code = systemCode(error);
-    if (code === 'SQLITE_FULL' || (code?.startsWith('SQLITE_IOERR') && isFull(dir))) {
-      throw new ServetuneError('disk_full', `${dir}: the disk is full`, {
-        hint: 'free some space, then go on with --resume; nothing that was measured is lost',
-        exitCode: exitCodes.badInput,
-        cause: error,
-      });
-    }
-    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
-      throw new InputError([
-        {
-          place: join(dir, databaseFile),
-          message: 'is not a database of a run, or is damaged',
-          hint: 'restore it from a copy',
-        },
-      ]);
-    }
-    throw new ServetuneError('store_failed', `${join(dir, databaseFile)}: ${messageOf(error)}`, {
-      hint: 'check that the folder can be written to',
-      exitCode: exitCodes.badInput,
-      cause: error,
-    });
-  }
-}
-
-/** Less room than SQLite's smallest files need: it then reports an I/O error instead of a full disk. */
-function isFull(dir: string): boolean {
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize < 256 * 1024;
 }

@@ -1,3 +1,4 @@
+import { boundedAnswer } from '../kit/bounded-answer.ts';
 import { ServetuneError } from '../kit/errors.ts';
 import { type CounterName, type Counters, type CounterValues, counterNames } from '../records/counters.ts';
 import { combine, type MetricSample, parsePrometheus } from './prometheus.ts';
@@ -11,8 +12,8 @@ const combination = (name: CounterName): 'sum' | 'max' | 'mean' =>
 
 /**
  * What an engine tells now: one entry, or of TensorRT-LLM one for each iteration since it was last asked, which may be
- * none. Throws a ServetuneError `counters_not_told` when the answer is not what it should be, and what `fetch` and the
- * signal throw.
+ * none. Throws a ServetuneError `counters_not_told` when the answer is not what it should be, and what `boundedAnswer`
+ * throws.
  */
 export async function readCounters(
   { format, path, names }: Counters,
@@ -20,10 +21,9 @@ export async function readCounters(
   signal: AbortSignal,
 ): Promise<readonly CounterValues[]> {
   const url = new URL(path, baseUrl);
-  const response = await fetch(url, { signal });
-  const text = await response.text();
-  if (response.status !== 200) {
-    throw new ServetuneError('counters_not_told', `${url} answers ${response.status}`, {
+  const { status, text } = await boundedAnswer(url, signal);
+  if (status !== 200) {
+    throw new ServetuneError('counters_not_told', `${url} answers ${status}`, {
       hint: 'look whether this version of the engine has metrics, and whether they are switched on',
     });
   }

@@ -6,25 +6,30 @@ import { amdSmi, rocmSmi } from './amd.ts';
 import { npuSmi } from './ascend.ts';
 import { type Environment, type GpuTool, problemOf, type RunTool, toolRunner } from './gpu-tool.ts';
 import { nvidiaSmi } from './nvidia.ts';
+import { visibleGpus } from './visible.ts';
 
 /** Every vendor's tool, in the order in which they are asked. To add one: write its file, then name it here. */
 const tools: readonly GpuTool[] = [nvidiaSmi, amdSmi, rocmSmi, npuSmi];
 
 export interface FoundGpus {
+  /** Those that programs are shown. */
   readonly gpus: readonly Gpu[];
+  /** Those that the environment hides from programs, and by what (`CUDA_VISIBLE_DEVICES=3`); absent: none. */
+  readonly hidden?: { readonly gpus: readonly Gpu[]; readonly by: string };
   /** Why there are none although a tool is installed: a driver that is not loaded, no rights. */
   readonly problem?: Problem;
 }
 
 /**
- * The GPUs of the first vendor whose tool is on PATH and finds any. Never throws for what is wrong with a tool or a
+ * The GPUs of the first vendor whose tool is on PATH and finds any, as far as the environment shows them to programs. Never throws for what is wrong with a tool or a
  * driver: that is the problem in the result. Rejects only with the signal's reason.
  */
 export async function findGpus(environment: Environment, signal: AbortSignal): Promise<FoundGpus> {
   let problem: Problem | undefined;
   for (const tool of tools.filter(installedIn(environment))) {
     try {
-      return { gpus: await tool.list(toolRunner(environment, signal)) };
+      const { visible, hidden, by } = visibleGpus(await tool.list(toolRunner(environment, signal)), environment);
+      return { gpus: visible, ...(hidden.length === 0 ? {} : { hidden: { gpus: hidden, by } }) };
     } catch (error) {
       signal.throwIfAborted();
       problem ??= problemOf(tool.program, error);

@@ -1,18 +1,16 @@
 import os from 'node:os';
 import type { Gpu } from '../records/gpu.ts';
 import type { Machine } from '../records/run.ts';
-import type { Environment } from './gpu-tool.ts';
-import { gpusOf } from './gpus.ts';
 
-/** The machine as found. What identifies it (host name, serial numbers, addresses) is not asked for. */
-export async function describeMachine(environment: Environment, signal: AbortSignal): Promise<Machine> {
+/** The machine with the GPUs that were found in it. What identifies it (host name, serial numbers) is not asked for. */
+export function describeMachine(gpus: readonly Gpu[]): Machine {
   const cpus = os.cpus();
   return {
     os: `${os.type()} ${os.release()} ${os.arch()}`,
     cpu: cpus[0]?.model.trim() ?? 'unknown CPU',
     cores: os.availableParallelism(),
     memoryBytes: os.totalmem(),
-    gpus: (await gpusOf(environment, signal)).map(describeGpu),
+    gpus: gpus.map(describeGpu),
     node: process.version,
   };
 }

@@ -1,43 +1,46 @@
 import { describe, expect, it } from 'vitest';
+import { compileCacheIn } from '../../src/engines/engine.ts';
 import { vllm } from '../../src/engines/vllm.ts';
-import { classify } from '../../src/study/failure.ts';
-import { partClock } from '../../src/study/start-watch.ts';
-import { recordedLog, recordedLogs, recordedText } from './recorded.ts';
+import { failureIn, recordedContract } from '../contracts/recorded-engine.ts';
+import { recordedLog } from './recorded.ts';
 
-const engine = 'vllm-0.25.1';
-const failure = (lines: readonly string[]) => classify(vllm, { fate: 'start_failed', message: 'ended' }, lines);
+const release = 'vllm-0.25.1';
 
-/** Of each recorded failure the fate, the words that tell the cause, and what would have worked where vLLM says so. */
-const failures = {
-  'bad-value': ['unsupported_setting', "argument --max-num-seqs: invalid int value: 'many'"],
-  'context-beyond-model': ['unsupported_setting', 'max_model_len (100000) is greater', { context_length: 40960 }],
-  'fraction-099-huge-context': ['out_of_memory', '109.02 GiB', { context_length: 714480 }],
-  'fraction-too-small': ['out_of_memory', 'No available memory for the cache blocks'],
-  'impossible-backend': ['unsupported_setting', 'FLASHMLA is not valid for this configuration'],
-  'kv-too-small': ['out_of_memory', '0.62 GiB KV cache is needed', { context_length: 1024 }],
-  'memory-taken': ['out_of_memory', '78.77/139.8 GiB'],
-  'no-such-model': ['start_failed', 'Repo id must be in the form'],
-  'port-in-use': ['start_failed', 'Address already in use'],
-  'tp2-on-one-gpu': ['unsupported_setting', 'World size (2) is larger than the number of available GPUs (1)'],
-  'unknown-backend': ['unsupported_setting', "Unknown attention backend: 'NO_SUCH'"],
-  'unknown-flag': ['unsupported_setting', 'unrecognized arguments: --no-such-flag'],
-} as const;
-
-describe('a recorded failure of vLLM', () => {
-  it('is named, each of them', () => {
-    expect(recordedLogs(engine, 'fail-')).toEqual(Object.keys(failures).map((name) => `fail-${name}.log`));
-  });
-
-  it.each(Object.entries(failures))(
-    '%s has its fate, its cause and its correction',
-    (name, [fate, cause, suggestion]) => {
-      const found = failure(recordedLog(`${engine}/logs/fail-${name}.log`));
-      expect(found.fate).toBe(fate);
-      expect(found.failure.message).toContain(cause);
-      expect(found.failure.suggestion).toEqual(suggestion);
-      expect(found.portTaken ?? false).toBe(name === 'port-in-use');
-    },
-  );
+recordedContract(vllm, {
+  release,
+  failures: {
+    'bad-value': ['unsupported_setting', "argument --max-num-seqs: invalid int value: 'many'"],
+    'context-beyond-model': ['unsupported_setting', 'max_model_len (100000) is greater', { context_length: 40960 }],
+    'fraction-099-huge-context': ['out_of_memory', '109.02 GiB', { context_length: 714480 }],
+    'fraction-too-small': ['out_of_memory', 'No available memory for the cache blocks'],
+    'impossible-backend': ['unsupported_setting', 'FLASHMLA is not valid for this configuration'],
+    'kv-too-small': ['out_of_memory', '0.62 GiB KV cache is needed', { context_length: 1024 }],
+    'memory-taken': ['out_of_memory', '78.77/139.8 GiB'],
+    'no-such-model': ['start_failed', 'Repo id must be in the form'],
+    'port-in-use': ['start_failed', 'Address already in use'],
+    'tp2-on-one-gpu': ['unsupported_setting', 'World size (2) is larger than the number of available GPUs (1)'],
+    'unknown-backend': ['unsupported_setting', "Unknown attention backend: 'NO_SUCH'"],
+    'unknown-flag': ['unsupported_setting', 'unrecognized arguments: --no-such-flag'],
+  },
+  lastWords: 'torch.AcceleratorError: CUDA error: an illegal memory access was encountered',
+  settingsInForce: {
+    attention_backend: 'flash_attn',
+    flash_attention_version: '3',
+    context_length: '40960',
+    max_batched_tokens: '8192',
+    async_scheduling: 'enabled',
+    kv_cache_gib: '99.27',
+    kv_cache_tokens: '650560',
+    max_concurrency: '15.88',
+  },
+  start: {
+    readyLine: 'Starting vLLM server',
+    readyS: 80.819,
+    // Loaded from 25.039 on, compiled from 26.793 on, memory measured at 65.328.
+    parts: { starting: 25.039, loading: 1.754, compiling: 38.535 },
+    longerThanS: { 'warming up': 8 },
+  },
+  absentCounters: ['draftTokens', 'acceptedTokens'], // nothing was drafted
 });
 
 it.each([
@@ -87,44 +90,21 @@ it.each([
   ["ValueError: Model architectures ['NoSuchForCausalLM'] are not supported for now.", 'start_failed', undefined],
 ] as const)('knows %j', (line, fate, suggestion) => {
   // biome-ignore format: messages as they are
-  const found = failure(['(EngineCore_DP0 pid=7) Traceback (most recent call last):', `(EngineCore_DP0 pid=7) ${line}`,
+  const found = failureIn(vllm, ['(EngineCore_DP0 pid=7) Traceback (most recent call last):', `(EngineCore_DP0 pid=7) ${line}`,
     '(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}']);
   expect(found.fate).toBe(fate);
   expect(found.failure.message).toContain(line.slice(0, 40));
   expect(found.failure.suggestion).toEqual(suggestion);
 });
 
-it('calls a kernel that fails under load a crash under load', () => {
-  const lines = ['torch.AcceleratorError: CUDA error: an illegal memory access was encountered'];
-  expect(classify(vllm, { fate: 'crashed_under_load', message: 'died' }, lines).fate).toBe('crashed_under_load');
-});
-
-it.each(recordedLogs(engine, 'start-'))('finds nothing wrong in a good start: %s', (name) => {
-  const found = classify(vllm, { fate: 'hung', message: 'quiet' }, recordedLog(`${engine}/logs/${name}`));
-  expect([found.fate, found.failure.hint]).toEqual(['hung', undefined]);
-});
-
 describe('the log of vLLM', () => {
-  it('tells the settings in force', () => {
-    expect(vllm.settingsInLog?.(recordedLog(`${engine}/logs/start-14b.log`))).toEqual({
-      attention_backend: 'flash_attn',
-      flash_attention_version: '3',
-      context_length: '40960',
-      max_batched_tokens: '8192',
-      async_scheduling: 'enabled',
-      kv_cache_gib: '99.27',
-      kv_cache_tokens: '650560',
-      max_concurrency: '15.88',
-    });
-  });
-
   it.each([
     ['FLASH_ATTN', 'flash_attn'],
     ['FLASHINFER', 'flashinfer'],
     ['FLEX_ATTENTION', 'flex_attention'],
     ['TRITON_ATTN', 'triton_attn'],
   ])('tells the backend that was asked for: %s', (asked, backend) => {
-    const log = recordedLog(`${engine}/logs/backend-${asked}.log`);
+    const log = recordedLog(`${release}/logs/backend-${asked}.log`);
     expect(vllm.settingsInLog?.(log).attention_backend).toBe(backend);
   });
 
@@ -149,28 +129,34 @@ describe('the log of vLLM', () => {
     expect(vllm.settingsInLog?.([newer]).cuda_graph_sizes).toBe('1, 2, 4');
     expect(vllm.settingsInLog?.([older]).cuda_graph_sizes).toBe('512,504,1');
   });
-
-  it('shows how long each part of the start took', () => {
-    const clock = partClock(vllm.startParts ?? [], 0);
-    for (const line of recordedText(`${engine}/logs/start-14b.log`).split('\n')) {
-      const [, seconds, text = line] = /^ *(\d+\.\d{3}) (.*)/.exec(line) ?? [];
-      if (seconds !== undefined) clock.line(text, Number(seconds));
-      if (text.includes('Starting vLLM server')) break;
-    }
-    const parts = clock.times(80.819);
-    // Loaded from 25.039 on, compiled from 26.793 on, memory measured at 65.328.
-    expect(parts).toMatchObject({ starting: 25.039, loading: 1.754, compiling: 38.535 });
-    expect(parts['warming up']).toBeGreaterThan(8);
-    expect(Object.values(parts).reduce((sum, s) => sum + (s ?? 0), 0)).toBeCloseTo(80.819, 2);
-  });
 });
 
-describe('the counters of vLLM', () => {
-  it('are among its metrics', () => {
-    const served = new Set(recordedText(`${engine}/metrics-after-load.txt`).match(/^vllm:\w+/gm));
-    const named = Object.entries(vllm.counters?.names ?? {});
-    const absent = named.filter(([, names]) => !names.some((name) => served.has(name))).map(([name]) => name);
-    // Nothing was drafted.
-    expect(absent).toEqual(['draftTokens', 'acceptedTokens']);
+describe('the compile cache of vLLM', () => {
+  const stateIn = (lines: readonly string[]) => compileCacheIn(lines, vllm.compileCache);
+
+  it.each([
+    ['start-small', 'cold'],
+    ['start-14b', 'cold'],
+    ['backend-FLASHINFER', 'cold'],
+    // The same model again.
+    ['start-sigint-idle', 'warm'],
+    ['start-sigterm-idle', 'warm'],
+    ['start-sigkill-leader', 'warm'],
+    ['start-sigterm-loading', 'warm'],
+    // It ended before, or compiles nothing.
+    ['fail-kv-too-small', undefined],
+    ['fail-no-such-model', undefined],
+  ])('is told by its log: %s is %s', (name, state) => {
+    expect(stateIn(recordedLog(`${release}/logs/${name}.log`))).toBe(state);
+  });
+
+  it('is told in 0.11.0’s words too, and is cold where only some graphs were found', () => {
+    const found =
+      'INFO [backends.py:161] Directly load the compiled graph(s) for dynamic shape from the cache, took 1.9 s';
+    const compiled = 'INFO [backends.py:218] Compiling a graph for dynamic shape takes 28.96 s';
+    expect(stateIn([found])).toBe('warm');
+    expect(stateIn(['INFO [backends.py:197] Cache the graph for dynamic shape for later use'])).toBe('cold');
+    expect(stateIn([found, compiled])).toBe('cold');
+    expect(stateIn([compiled, found])).toBe('cold');
   });
 });

@@ -6,8 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { engines } from '../../src/engines/table.ts';
 import { containerIn, docker, endContainerIn, fetchImage, imageIn } from '../../src/hosts/docker.ts';
 import type { HostedCommand, Place } from '../../src/hosts/host.ts';
+import { listensOn } from '../../src/processes/listener.ts';
+import { freePort } from '../../src/processes/ports.ts';
 import { runToEnd } from '../../src/processes/run.ts';
 import { type Supervised, supervise } from '../../src/processes/supervisor.ts';
+import { type ProcessEntry, processEntry } from '../../src/processes/tree.ts';
 import { expectFreshBuild } from '../built.ts';
 import { eventually, fixture, lives } from '../processes/living.ts';
 
@@ -138,6 +141,21 @@ describe('a container', () => {
     const { argv } = docker.wrap({ argv: ['vllm'], env: { ...env, ...set } }, placeHere());
     const passed = argv.filter((_, i) => argv[i - 1] === '--env');
     expect(Object.keys(set).filter((name) => !passed.includes(name))).toEqual([]);
+  });
+
+  it('tells its first process, whose family listens on its ports', async () => {
+    const port = await freePort();
+    const listen = `require('http').createServer().listen(${port}, '127.0.0.1', () => console.log('listens'))`;
+    const { engine, hosted, id } = await started([process.execPath, '-e', listen]);
+    await eventually(() => engine.logTail(1)[0] === 'listens');
+    const pid = (await hosted.firstProcess?.()) ?? 0;
+    expect(pid).toBe(pidOf(id));
+    // The client is no ancestor of it.
+    expect(listensOn(engine, port)).toBe(false);
+    expect(listensOn(processEntry(pid) as ProcessEntry, port)).toBe(true);
+    await engine.stop();
+    expect(await hosted.firstProcess?.()).toBeUndefined();
+    await hosted.release?.();
   });
 
   it('tells in its folder which image it was made of', async () => {

@@ -1,8 +1,10 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/endpoints/endpoint.ts';
 import { endpointNamed } from '../../src/endpoints/table.ts';
-import { Answer, type Tally } from '../../src/load/answer.ts';
+import { Answer } from '../../src/load/answer.ts';
+import type { Tally } from '../../src/load/tally.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
 import { dialects } from '../contracts/dialects.ts';
 
@@ -40,6 +42,24 @@ const finish = data({ choices: [{ text: '', finish_reason: 'length' }] });
 const usage = (completion_tokens: number): string =>
   data({ choices: [], usage: { prompt_tokens: 5, completion_tokens } });
 const done = data('[DONE]');
+
+describe('a compressed body that nobody asked for', () => {
+  const compressed = gzipSync('{"error": {"message": "no"}}');
+  const answer = (status: number): RequestRecord => {
+    const one = new Answer(endpointNamed('openai'), { outputTokens: 0 });
+    one.head({ status, statusText: status === 200 ? 'OK' : 'Internal Server Error', encoding: 'gzip' });
+    one.bytes(compressed, 0, compressed.length, 1);
+    one.end(2);
+    return one.record(spec, 0.1, 0.2);
+  };
+
+  it.each([
+    [500, 'http_error', /^HTTP 500 Internal Server Error: the body is compressed.*content-encoding: gzip\)$/],
+    [200, 'truncated', /it begins with: the body is compressed.*content-encoding: gzip\)$/],
+  ])('is named, not quoted (HTTP %i)', (status, outcome, error) => {
+    expect(answer(status)).toMatchObject({ outcome, error: expect.stringMatching(error) });
+  });
+});
 
 describe('the record of an answer', () => {
   it('has the time of everything that vLLM looks at', () => {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Endpoint, EventReader } from '../../src/endpoints/endpoint.ts';
 import { endpointNamed } from '../../src/endpoints/table.ts';
-import { Answer, type Tally } from '../../src/load/answer.ts';
+import { Answer } from '../../src/load/answer.ts';
+import type { Tally } from '../../src/load/tally.ts';
 import type { RequestRecord } from '../../src/records/request.ts';
 
 type Fields = Record<string, unknown>;

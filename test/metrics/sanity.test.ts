@@ -41,6 +41,11 @@ it('rejects a load without a duration', () => {
   expect(sanityProblems(summary)).toContain('The load has no duration.');
 });
 
+it('tells what kept the length from being pinned where that is known', () => {
+  const problems = sanityProblems({ ...good, outputTokensAsked: 1100 }, { unpinnedBy: 'since it is refused' });
+  expect(problems).toEqual([expect.stringMatching(/was not pinned, since it is refused\.$/)]);
+});
+
 it('lets answers end by themselves where that was asked for', () => {
   expect(sanityProblems({ ...good, outputTokensAsked: 1100 }, { pinnedOutput: false })).toEqual([]);
 });

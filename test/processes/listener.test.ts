@@ -1,10 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { endRemembered, rememberProcess } from '../../src/processes/leftover.ts';
 import { listensOn } from '../../src/processes/listener.ts';
 import { freePort } from '../../src/processes/ports.ts';
 import { processEntry } from '../../src/processes/tree.ts';
@@ -32,19 +28,5 @@ describe.skipIf(process.platform !== 'linux')('who listens on a port', () => {
     process.kill(ours.pid, 'SIGKILL');
     await eventually(() => !lives(ours.pid));
     expect(listensOn(ours, port)).toBeNull();
-  });
-});
-
-describe('a process that was left over', () => {
-  it('is ended by its note, and only if it is that very process', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'servetune-left-'));
-    expect(await endRemembered(dir)).toBe(false);
-    const left = await listener(await freePort());
-    rememberProcess(dir, { ...left, startTime: `${left.startTime}0` });
-    expect(await endRemembered(dir)).toBe(false);
-    expect(lives(left.pid)).toBe(true);
-    rememberProcess(dir, left);
-    expect(await endRemembered(dir)).toBe(true);
-    expect(lives(left.pid)).toBe(false);
   });
 });

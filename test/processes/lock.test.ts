@@ -66,6 +66,15 @@ it('is refused while another process holds it, and taken over once that was kill
   expect(readdirSync(dir)).toEqual(['lock.json']);
 });
 
+it('is held no more once its file is gone or somebody else’s', () => {
+  using lock = acquireLock(dir);
+  expect(lock.isHeld()).toBe(true);
+  rmSync(lock.path);
+  expect(lock.isHeld()).toBe(false);
+  writeFileSync(lock.path, JSON.stringify({ pid: process.pid, startTime: 'x', machine: hostname(), since: 'later' }));
+  expect(lock.isHeld()).toBe(false);
+});
+
 const owned = (owner: object): void => writeFileSync(join(dir, 'lock.json'), JSON.stringify(owner));
 const since = '2026-01-01T00:00:00.000Z';
 

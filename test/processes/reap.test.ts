@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFil
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { endRemembered, rememberProcess } from '../../src/processes/leftover.ts';
+import { rememberProcess } from '../../src/processes/leftover.ts';
 import { acquireLock } from '../../src/processes/lock.ts';
+import { newMark, withMark } from '../../src/processes/mark.ts';
 import { findLeftovers, leftoverIn, nameOthers, reap, rememberFamily } from '../../src/processes/reap.ts';
 import { type ProcessIdentity, processEntry } from '../../src/processes/tree.ts';
 import { eventually, fixture, lives } from './living.ts';
@@ -17,9 +18,10 @@ afterEach(() => {
 });
 
 /** A process that nobody looks after, in a session of its own. */
-function stray(argv: readonly string[] = ['sleep', '1000']): ProcessIdentity {
+function stray(argv: readonly string[] = ['sleep', '1000'], mark?: string): ProcessIdentity {
   const [program = '', ...args] = argv;
-  const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  const env = mark === undefined ? process.env : withMark({ PATH: process.env.PATH ?? '' }, mark);
+  const child = spawn(program, args, { env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
   started.push(child);
   return identity(child.pid ?? 0);
 }
@@ -79,22 +81,53 @@ describe('leftovers of earlier runs', () => {
     process.kill(root.pid, 'SIGKILL');
     await eventually(() => !lives(root.pid));
     expect(leftoverIn(unnoted)).toBeUndefined();
-    expect(await endRemembered(noted)).toBe(false);
     const leftover = leftoverIn(noted);
     expect(leftover?.running).toEqual([worker]);
     await reap(leftover ? [leftover] : []);
     expect(lives(worker.pid)).toBe(false);
   });
 
-  it('are not who has their number now', async () => {
+  it('are found by the mark in their environment, whatever else is gone, and nobody else’s are', async () => {
+    const { dirs } = run('001', '002');
+    const [dir = '', other = ''] = dirs;
+    const [mark, otherMark] = [newMark(), newMark()];
+    const root = stray();
+    const slipped = stray(['sleep', '1000'], mark);
+    const theirs = stray(['sleep', '1000'], otherMark);
+    rememberProcess(other, { ...theirs, mark: otherMark });
+    for (const remember of [
+      () => rememberFamily(dir, { ...root, mark }, [root]),
+      () => rememberProcess(dir, { ...root, mark }),
+    ]) {
+      remember();
+      const living = leftoverIn(dir)?.running.map(({ pid }) => pid) ?? [];
+      expect(living.sort()).toEqual([root.pid, slipped.pid].sort());
+    }
+    process.kill(root.pid, 'SIGKILL');
+    await eventually(() => !lives(root.pid));
+    const leftover = leftoverIn(dir);
+    expect(leftover).toEqual({ dir, root, mark, running: [slipped] });
+    await reap(leftover ? [leftover] : []);
+    expect(lives(slipped.pid)).toBe(false);
+    expect(lives(theirs.pid)).toBe(true);
+  });
+
+  it.each([
+    ['by itself', rememberProcess],
+    ['with its family', (dir: string, root: ProcessIdentity) => rememberFamily(dir, root, [root])],
+  ])('are not who has their number now, noted %s', async (_, remember) => {
     const { runDir, dirs } = run('001');
     const [dir = ''] = dirs;
+    expect(leftoverIn(dir)).toBeUndefined();
     const other = stray();
     const later = { pid: other.pid, startTime: `${other.startTime}9` };
-    rememberFamily(dir, later, [later]);
+    remember(dir, later);
     expect(findLeftovers(runDir)).toEqual([]);
     await reap([{ dir, root: later, running: [later] }]);
     expect(lives(other.pid)).toBe(true);
+    // What is true of that number again is a leftover again.
+    remember(dir, other);
+    expect(leftoverIn(dir)).toEqual({ dir, root: other, running: [other] });
   });
 
   it('are not the engine of a run that somebody is at work on', () => {

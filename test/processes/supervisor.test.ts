@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ServetuneError } from '../../src/kit/errors.ts';
+import { markedWith } from '../../src/processes/mark.ts';
 import { type ProcessSpec, supervise } from '../../src/processes/supervisor.ts';
 import { isRunning } from '../../src/processes/tree.ts';
 import { eventually, expectFreshBuild, fixture, lives, living, parentOf, printedPids } from './living.ts';
@@ -107,6 +108,40 @@ describe('stop', () => {
   });
 });
 
+describe.runIf(process.platform === 'linux')('who left parents, session and outputs between two looks', () => {
+  /** Two forks and a session of its own, at once; then the program goes on, or ends. */
+  const daemonize = (then: string): string[] => [
+    'sh',
+    '-c',
+    `setsid sh -c '(exec setsid sleep 1000 </dev/null >/dev/null 2>&1 &) ; exit 0' </dev/null >/dev/null 2>&1; ${then}`,
+  ];
+  const markedOf = ({ mark = '' }: { readonly mark?: string }): number[] => markedWith(mark).map(({ pid }) => pid);
+
+  it('is ended with the program, and a program of another mark is not', async () => {
+    await using other = await supervise(spec(['sleep', '1000']));
+    await using supervised = await supervise(spec(daemonize('exec sleep 1000')));
+    const pids = await eventually(() => markedOf(supervised).length === 2 && markedOf(supervised));
+    suspects.push(...pids);
+    expect(await supervised.stop()).toMatchObject({ survivors: [], forced: false });
+    expect(living(pids)).toEqual([]);
+    expect(lives(other.pid)).toBe(true);
+  });
+
+  it('is ended when the program has ended by itself, and when the watchdog is killed', async () => {
+    await using supervised = await supervise(spec(daemonize('exit 4')));
+    expect((await supervised.exited).code).toBe(4);
+    await supervised.stop();
+    expect(markedOf(supervised)).toEqual([]);
+
+    await using orphaned = await supervise(spec(daemonize('exec sleep 1000')));
+    const pids = await eventually(() => markedOf(orphaned).length === 2 && markedOf(orphaned));
+    suspects.push(...pids);
+    process.kill(parentOf(orphaned.pid), 'SIGKILL');
+    expect(await orphaned.exited).toMatchObject({ watchdogLost: true });
+    expect(living(pids)).toEqual([]);
+  });
+});
+
 describe('no process outlives its owner', () => {
   it('when the owner is killed, the whole tree is gone within 5 s', async () => {
     const { argv, logPath } = spec(fixture('forking.mjs'));
@@ -150,12 +185,13 @@ describe('no process outlives its owner', () => {
 });
 
 describe('a program as it is started', () => {
-  it('has exactly the environment, directory and arguments that it was given', async () => {
+  it('has exactly the environment, directory and arguments that it was given, and its mark', async () => {
     const wanted = { PATH: env.PATH, GREETING: 'hello there', NODE_NO_WARNINGS: '1' };
     const print = spec(fixture('print.mjs'), { env: wanted, cwd: dir });
     await using supervised = await supervise(print);
     await supervised.exited;
-    expect(JSON.parse(supervised.logTail(2)[0] as string)).toEqual(wanted);
+    const seen = { ...wanted, SERVETUNE_TRIAL: supervised.mark };
+    expect(JSON.parse(supervised.logTail(2)[0] as string)).toEqual(seen);
 
     await using where = await supervise(spec(['pwd', '-P'], { cwd: dir }));
     await where.exited;

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -23,6 +23,11 @@ const proposal = {
 const [finished] = measureIn(() => 100)(proposal, []) as [FinishedTrial];
 
 let dir: string;
+/** The same folder, with nothing of a run in it. */
+function emptyOf(folder: string): string {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(folder, `run.db${suffix}`), { force: true });
+  return folder;
+}
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'servetune-store-'));
 });
@@ -61,6 +66,25 @@ describe('a store', () => {
     expect(store.forgetRunning().map((t) => t.id)).toEqual([2]);
     expect(store.finished()).toHaveLength(1);
     expect(store.running()).toEqual([]);
+  });
+
+  it.each<[string, () => void]>([
+    ['removed', () => rmSync(join(dir, 'run.db'))],
+    ['replaced', () => createStore(emptyOf(dir), start)[Symbol.dispose]()],
+    ['moved with its folder', () => renameSync(dir, `${dir}-moved`)],
+  ])('writes nothing more into a database that was %s', (_, spoil) => {
+    using store = createStore(dir, start);
+    store.begin(finished);
+    spoil();
+    const error = { code: 'run_folder_replaced', exitCode: 2, message: expect.stringContaining(`${dir}: run.db`) };
+    for (const write of [
+      () => store.begin({ ...finished, id: 2 }),
+      () => store.finish(finished),
+      () => store.forgetRunning(),
+      () => store.setEnded(null),
+    ]) {
+      expect(write).toThrow(expect.objectContaining(error));
+    }
   });
 
   it('writes nothing when it was opened to read', () => {

@@ -103,7 +103,7 @@ describe('finding GPUs', () => {
   });
 
   it('describes them in a machine', async () => {
-    const machine = await describeMachine(installed(['nvidia-smi']), never);
+    const machine = describeMachine(await gpusOf(installed(['nvidia-smi']), never));
     expect(machine.gpus).toEqual(['NVIDIA H200, 143771 MiB, driver 580.159.04, 700 W']);
     expect(machine.cores).toBeGreaterThan(0);
     expect(describeGpu({ ...h200, driver: '', powerLimitW: null })).toBe('NVIDIA H200, 143771 MiB');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedAnswer } from '../../kit/bounded-answer.ts';
 import { type Problem, ServetuneError } from '../../kit/errors.ts';
 import type { Settings } from '../../records/settings.ts';
 
@@ -12,11 +13,10 @@ const props = z.object({
 
 /** Slots, and the context of one slot, as the running server tells them; throws when it does not. */
 export async function effectiveSettings(baseUrl: URL, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
-  const response = await fetch(new URL('/props', baseUrl), { signal });
-  if (!response.ok) {
-    throw new ServetuneError('no_effective_settings', `${response.url} answered ${response.status}`);
-  }
-  const told = props.parse(await response.json());
+  const url = new URL('/props', baseUrl);
+  const { ok, status, text } = await boundedAnswer(url, signal);
+  if (!ok) throw new ServetuneError('no_effective_settings', `${url} answered ${status}`);
+  const told = props.parse(JSON.parse(text));
   return {
     max_running_requests: String(told.total_slots),
     context_length: String(told.default_generation_settings.n_ctx),

@@ -1,5 +1,5 @@
 import type { Counters } from '../../records/counters.ts';
-import type { StartPart } from '../engine.ts';
+import type { CompileCachePatterns, StartPart } from '../engine.ts';
 import { attentionBackends } from './settings.ts';
 
 /** Names of 0.11 and of now; counters carry `_total` in what is served, whatever the sources call them. */
@@ -28,6 +28,12 @@ export const startParts: readonly StartPart[] = [
   { part: 'capturing', pattern: /Capturing CUDA graphs/ },
   { part: 'warming up', pattern: /Available KV cache memory|Graph capturing finished/ },
 ];
+
+/** Words of 0.11 (`for dynamic shape`) and of now (`for compile range`). A start that finds only some graphs compiles the others. */
+export const compileCache: CompileCachePatterns = {
+  cold: /Cache the graph (?:of|for) |Compiling a graph for /,
+  warm: /Directly load (?:the compiled graph|AOT compilation)/,
+};
 
 /** How 0.11.0 called the backends in its log. */
 const oldNames: Readonly<Record<string, string>> = {
