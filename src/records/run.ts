@@ -38,4 +38,6 @@ export interface RunData {
   readonly endedAt?: string;
   /** Numbers come from a simulated engine; said wherever they stand. */
   readonly simulated: boolean;
+  /** They were predicted without a fit to measurements. */
+  readonly uncalibrated?: true;
 }

@@ -21,7 +21,10 @@ const alternative = z
 const engineEntry = z.strictObject({
   name: z.string().describe('Engine: see servetune tune --help for those that exist'),
   version: z.string().optional().describe('Version that must be found; none means whatever is installed'),
-  host: z.enum(['local', 'uv', 'docker']).default('local').describe('Where and how the engine is started'),
+  host: z
+    .enum(['local', 'uv', 'docker', 'simulated'])
+    .default('local')
+    .describe('Where and how the engine is started; simulated starts nothing and predicts, and then all entries must be'),
   python: z
     .string()
     .optional()
@@ -29,6 +32,11 @@ const engineEntry = z.strictObject({
       'With host local: the interpreter of the virtual environment that holds the engine, /opt/vllm/bin/python',
     ),
   url: z.url().optional().describe('With name external: where the server that runs already answers, http://host:8000'),
+  served_model_name: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('With name external: the name under which the server serves the model, where it is another one'),
   image: z
     .string()
     .optional()
@@ -61,6 +69,13 @@ export const studySpec = z.strictObject({
     .string()
     .min(1)
     .describe('Model: a Hugging Face name, a folder, a GGUF file, or tiny-qwen3 (made here, no download)'),
+  hardware: z
+    .strictObject({
+      gpu: z.string().min(1).describe('Name of the GPU, as in H100 SXM, H200, A100 PCIe 40GB'),
+      count: z.int().min(1).max(1024).default(1).describe('How many of them engines may use'),
+    })
+    .optional()
+    .describe('What figures are predicted for; engines that are really started use the GPUs that are there'),
   engines: z
     .array(z.union([z.string().regex(/^[^@\s]+(@[^@\s]+)?$/, 'name or name@version'), engineEntry]))
     .min(1)
@@ -139,6 +154,14 @@ export const studySpec = z.strictObject({
         .max(86_400)
         .default(120)
         .describe('No byte from any stream for this long means hung, seconds'),
+      stress_burst_tokens: z
+        .int()
+        .min(0)
+        .max(1_000_000_000)
+        .optional()
+        .describe(
+          'Most tokens, prompts and answers, of the burst that a winner must live through before it is recommended; 0 sends none; none given means twice what fills the KV cache, or 200,000 where its size is not known',
+        ),
     })
     .prefault({})
     .describe('When a trial is given up'),

@@ -33,7 +33,7 @@ export const purposes = [
   'further',
   /** The baseline once more at the end: how far the machine drifted. */
   'baseline_again',
-  /** The winner once more, started by exactly the command that the report recommends. */
+  /** The winner once more, started by exactly the command that the report recommends; the stress burst follows. */
   'confirmation',
 ] as const;
 export type Purpose = (typeof purposes)[number];
@@ -67,13 +67,34 @@ export interface ChangedSetting {
   readonly to: SettingValue | null;
 }
 
+/**
+ * Whether an engine found its compiled graphs in its cache when it started. `cold`: it compiled at least some of them,
+ * which a start after it need not do.
+ */
+export type CompileCache = 'cold' | 'warm';
+
 /** Seconds that the parts of a trial took; absent parts were not reached, or were done by an earlier trial of the same start. */
 export interface TrialTimes {
   readonly startS?: number;
   /** Of `startS`. */
   readonly parts?: StartParts;
+  /** What `startS` depends on most; absent where the engine does not tell, and where it compiles nothing. */
+  readonly compileCache?: CompileCache;
   readonly warmupS?: number;
   readonly loadS?: number;
+}
+
+/** What a winner was sent after its confirmation, to see whether it lives through its largest batch; it counts in no figure. */
+export interface StressBurst {
+  /** Sent at once. */
+  readonly requests: number;
+  /** Of each request, without the chat template. */
+  readonly promptTokens: number;
+  /** That each request asked for. */
+  readonly outputTokens: number;
+  readonly durationS: number;
+  /** Requests that were not answered to their end, for whatever reason; those that were refused are no fault of the engine. */
+  readonly failed: number;
 }
 
 /** One configuration under one workload, run once. Immutable once finished. */
@@ -94,6 +115,8 @@ export interface Trial {
 
 export interface FinishedTrial extends Trial {
   readonly fate: Fate;
+  /** Nothing was started: its figures are predicted. */
+  readonly simulated?: true;
   /** Absent only when it was measured: what happened, the last log lines, and what would mend it. */
   readonly failure?: {
     readonly message: string;
@@ -118,6 +141,8 @@ export interface FinishedTrial extends Trial {
   readonly counters?: CounterSummary;
   /** What the engine itself says of its settings, read back from it. */
   readonly effectiveSettings?: Readonly<Record<string, string>>;
+  /** Of a confirmation. */
+  readonly stress?: StressBurst;
   readonly times: TrialTimes;
   readonly endedAt: string;
 }

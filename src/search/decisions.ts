@@ -2,7 +2,7 @@ import { better, objectiveValue } from '../metrics/objective.ts';
 import { type Configuration, configurationKey } from '../records/settings.ts';
 import { applyAlternative, type SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
-import type { FinishedTrial } from '../records/trial.ts';
+import type { Fate, FinishedTrial } from '../records/trial.ts';
 import { type Comparison, compareScores, estimateNoise, type Noise } from './noise.ts';
 
 /** One configuration under one workload, with everything that was measured of it. */
@@ -65,8 +65,39 @@ export interface Decisions {
 export const objectiveWorkload = (study: StudySpec): string =>
   study.objective.workload ?? (study.workloads[0]?.name as string);
 
-/** Everything that was measured of `configuration` under `workload`, by the study's objective and constraints. */
+/** What a confirmation must not end with: the engine is started as recommended, and what is recommended must live. */
+const unfitFates: readonly Fate[] = ['out_of_memory', 'crashed_under_load', 'hung'];
+
+/**
+ * Configurations that died, hung or ran out of memory when they were confirmed, by `configurationKey`, each with the
+ * reason. None of them can win any more, whatever it scored before.
+ */
+export function unfitIn(trials: readonly FinishedTrial[]): ReadonlyMap<string, string> {
+  const unfit = trials.filter((t) => t.purpose === 'confirmation' && unfitFates.includes(t.fate));
+  return new Map(unfit.map((t) => [configurationKey(t.configuration), reasonOf(t)]));
+}
+
+const reasonOf = ({ fate, failure }: FinishedTrial): string => `${fate}: ${failure?.message ?? 'no result'}`;
+
+/**
+ * Everything that was measured of `configuration` under `workload`, by the study's objective and constraints.
+ *
+ * @param unfit those that cannot win, where `trials` are not all of the run
+ */
 export function candidateOf(
+  study: StudySpec,
+  configuration: Configuration,
+  workload: string,
+  trials: readonly FinishedTrial[],
+  unfit: ReadonlyMap<string, string> = unfitIn(trials),
+): Candidate {
+  const measured = measuredOf(study, configuration, workload, trials);
+  const disqualified = unfit.get(configurationKey(configuration));
+  return disqualified === undefined ? measured : { ...measured, scores: [], value: null, disqualified };
+}
+
+/** The same before anybody asks whether it is fit. */
+function measuredOf(
   study: StudySpec,
   configuration: Configuration,
   workload: string,
@@ -94,7 +125,7 @@ export function candidateOf(
 
 /** The objective's value of one trial, or why it does not qualify. */
 function scoreOf(study: StudySpec, trial: FinishedTrial, workload: string): number | string {
-  if (trial.fate !== 'measured' || !trial.summary) return `${trial.fate}: ${trial.failure?.message ?? 'no result'}`;
+  if (trial.fate !== 'measured' || !trial.summary) return reasonOf(trial);
   if (workload === objectiveWorkload(study)) {
     for (const { metric, at_most, at_least } of study.constraints) {
       const value = objectiveValue(trial.summary, metric);
@@ -109,17 +140,18 @@ function scoreOf(study: StudySpec, trial: FinishedTrial, workload: string): numb
   return value !== null && value > 0 ? value : `${study.objective.metric} was not measured`;
 }
 
-/** Noise over all configurations of the run under the objective's workload. */
+/** Noise over all configurations of the run under the objective's workload; those of unfit ones are measurements all the same. */
 function noiseOf(study: StudySpec, trials: readonly FinishedTrial[]): Noise {
   const workload = objectiveWorkload(study);
   const configurations = new Map(trials.map((t) => [configurationKey(t.configuration), t.configuration]));
-  return estimateNoise([...configurations.values()].map((c) => candidateOf(study, c, workload, trials).scores));
+  return estimateNoise([...configurations.values()].map((c) => measuredOf(study, c, workload, trials).scores));
 }
 
 /**
  * Replays a study's stages over its trials: a pure function, so a resumed study decides as an undisturbed one does.
  * A stage sees only the trials of the baseline, of earlier stages and its own, so nothing that is measured later can
- * turn a decision that later stages were built on.
+ * turn a decision that later stages were built on. One thing does: a configuration that its confirmation found unfit is
+ * left out of every stage, as if it had failed there, and what was built on it is decided anew on what wins without it.
  *
  * @param budgetSpent no further stage trial will come: decide with what there is
  */
@@ -130,6 +162,7 @@ export function decide(
   budgetSpent = false,
 ): Decisions {
   const workload = objectiveWorkload(study);
+  const unfit = unfitIn(trials);
   const stages: StageDecision[] = [];
   let current = space.baseline;
   const seen = new Set<string>();
@@ -142,10 +175,11 @@ export function decide(
       candidates.set(configurationKey(configuration), configuration);
     }
     candidates.delete(configurationKey(current));
-    const of = (c: Configuration): Candidate => candidateOf(study, c, workload, visible);
+    const of = (c: Configuration): Candidate => candidateOf(study, c, workload, visible, unfit);
     const decision = decideStage(study, stage.name, of(current), [...candidates.values()].map(of), {
       noise: noiseOf(study, visible),
       budgetSpent,
+      unfit,
     });
     stages.push(decision);
     if (decision.verdict === 'pending') break;
@@ -165,9 +199,10 @@ function decideStage(
   name: string,
   incumbent: Candidate,
   challengers: readonly Candidate[],
-  { noise, budgetSpent }: { noise: Noise; budgetSpent: boolean },
+  { noise, budgetSpent, unfit }: { noise: Noise; budgetSpent: boolean; unfit: ReadonlyMap<string, string> },
 ): StageDecision {
-  const everyone = [incumbent, ...challengers];
+  const fit = challengers.filter((c) => !unfit.has(configurationKey(c.configuration)));
+  const everyone = [incumbent, ...fit];
   // Stable: at equal scores the incumbent, then the study's order.
   const ranking = everyone.filter((c) => c.value !== null).sort((a, b) => meanOf(b) - meanOf(a));
   const base = { name, incumbent, challengers, ranking, noise };
@@ -179,7 +214,7 @@ function decideStage(
     wanted,
   });
 
-  const untried = challengers.filter((c) => c.trials.length === 0);
+  const untried = fit.filter((c) => c.trials.length === 0);
   if (untried.length > 0 && !budgetSpent) {
     return pending(untried.map((c) => ({ configuration: c.configuration, purpose: 'stage' })));
   }

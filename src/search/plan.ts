@@ -1,6 +1,7 @@
 import { type Configuration, configurationKey } from '../records/settings.ts';
+import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Purpose } from '../records/trial.ts';
-import { decide, objectiveWorkload } from './decisions.ts';
+import { decide, objectiveWorkload, unfitIn } from './decisions.ts';
 import type { Strategy, StrategyContext } from './strategy.ts';
 
 /** Tries of one measurement whose numbers were refused (`invalid_measurement`) before the study goes on without it. */
@@ -9,7 +10,9 @@ const triesWhenInvalid = 2;
 /**
  * What every study measures, whatever its strategy: the baseline first; what the strategy asks for; then winner and
  * baseline on the further workloads, the baseline again for drift, and at last the winner once more, from a fresh start
- * by exactly the command that the report recommends. Pure, like the strategy. Empty: the study is done.
+ * by exactly the command that the report recommends. A winner that its confirmation finds unfit is out, and the
+ * strategy is asked again; each configuration is confirmed once, so that ends too. Pure, like the strategy. Empty: the
+ * study is done.
  */
 export function nextProposals(
   strategy: Strategy,
@@ -75,5 +78,26 @@ const start = (configuration: Configuration, measure: [string, Purpose][], reaso
   reason,
 });
 
-/** Most trials that the end of a study (further workloads, baseline again, confirmation) can still need. */
-export const reservedTrials = (workloads: number): number => 2 * (workloads - 1) + 2;
+/**
+ * Most trials that the end of a study can need: winner and baseline on the further workloads, the baseline again, the
+ * confirmation; and where a stress burst may find the winner unfit, those of the next winner. What unfit winners have
+ * taken stays counted, so that the answer grows only when a second one is found.
+ */
+export function reservedTrials(
+  { workloads, limits }: Pick<StudySpec, 'workloads' | 'limits'>,
+  finished: readonly FinishedTrial[],
+): number {
+  const ofWinner = workloads.length;
+  const ofBaseline = workloads.length;
+  const spare = limits.stress_burst_tokens === 0 ? 0 : ofWinner;
+  return ofWinner + ofBaseline + Math.max(spare, finished.length - withoutUnfit(finished).length);
+}
+
+/** Trials without those of the end of a study that an unfit winner took: they are to be measured of the next one. */
+export function withoutUnfit(finished: readonly FinishedTrial[]): readonly FinishedTrial[] {
+  const unfit = unfitIn(finished);
+  return finished.filter(
+    ({ purpose, configuration }) =>
+      !((purpose === 'further' || purpose === 'confirmation') && unfit.has(configurationKey(configuration))),
+  );
+}

@@ -7,7 +7,10 @@ import { gpuFindings } from './doctor/gpus.ts';
 import { leftoverFindings } from './doctor/leftovers.ts';
 import { limitFindings } from './doctor/limits.ts';
 import { modelFindings } from './doctor/model.ts';
+import { studyFindings } from './doctor/study.ts';
 import { systemFindings } from './doctor/system.ts';
+import { declaredEngine } from './places.ts';
+import type { StudyFile } from './read.ts';
 
 /** Findings about one part of the machine. */
 export interface Section {
@@ -33,12 +36,15 @@ export async function examine({
   environment,
   signal,
   model,
+  study,
   onLook = () => {},
 }: {
   readonly environment: Environment;
   readonly signal: AbortSignal;
   /** A model that is to be served here. */
   readonly model?: string;
+  /** A study that is to run here: its own engines count, and its model. */
+  readonly study?: StudyFile;
   /** Told what is being looked at. */
   onLook?(what: string): void;
 }): Promise<Examination> {
@@ -46,7 +52,10 @@ export async function examine({
   const { gpus, findings: gpu } = await gpuFindings(environment, signal);
   const gpuCount = gpus.length;
   onLook('engines');
-  const { found, findings: engines } = await engineFindings(environment, signal, { gpuCount });
+  const { found, findings: engines } = await engineFindings(environment, signal, {
+    gpuCount,
+    needsOne: study === undefined,
+  });
   onLook('limits');
   // Where there is a GPU, uv or Docker may bring one.
   const pythonEngines = gpuCount > 0 || found.some(({ name }) => name !== 'embedded' && name !== 'llama.cpp');
@@ -65,11 +74,19 @@ export async function examine({
     },
     { title: 'System', findings: await systemFindings(environment, signal) },
   ];
-  if (model !== undefined) {
-    onLook(model);
-    sections.push({ title: 'Model', findings: await modelFindings(model, { environment, signal, gpus }) });
+  if (study !== undefined) {
+    onLook('the engines of the study');
+    sections.push({ title: 'Study', findings: await studyFindings(study, { environment, signal, gpus }) });
   }
-  const works = found.some((engine) => engine.works);
+  const wanted = model ?? (study?.study.engines.every(isServed) === false ? study.study.model : undefined);
+  if (wanted !== undefined) {
+    onLook(wanted);
+    sections.push({ title: 'Model', findings: await modelFindings(wanted, { environment, signal, gpus }) });
+  }
+  const works = study !== undefined || found.some((engine) => engine.works);
   const clear = sections.every(({ findings }) => findings.every(({ mark }) => mark !== 'problem'));
   return { ready: works && clear, engines: found, sections };
 }
+
+/** An entry of a study that names a server which runs already: it brings its model. */
+const isServed = (entry: StudyFile['study']['engines'][number]): boolean => declaredEngine(entry).url !== undefined;

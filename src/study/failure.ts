@@ -39,11 +39,11 @@ export function endedEarly({ code, signal }: Exit, words: string): Moment {
 }
 
 /** An engine in which nothing happens any more, and that is not ready. */
-export const stalledWhile = ({ quietS, part, lastLine }: Stall): Moment => ({
+export const stalledWhile = ({ quietS, part, lastLine }: Stall, obstacle?: string): Moment => ({
   fate: 'hung',
   message: `no log line, no work and no growth of memory for ${Math.round(quietS)} s while ${doing[part]}${
     lastLine === '' ? '' : ` (last line: ${lastLine})`
-  }`,
+  }${inTheWay(obstacle)}`,
   hint: 'see the engine log; raise limits.stall_timeout_s if it needs longer there',
 });
 
@@ -57,11 +57,14 @@ const doing: Readonly<Record<Stall['part'], string>> = {
 };
 
 /** An engine that was not ready in time. */
-export const lateAfter = (timeoutS: number): Moment => ({
+export const lateAfter = (timeoutS: number, obstacle?: string): Moment => ({
   fate: 'timed_out',
-  message: `not ready after ${timeoutS} s`,
-  hint: 'raise limits.start_timeout_s',
+  message: `not ready after ${timeoutS} s${inTheWay(obstacle)}`,
+  hint: 'see the engine log; raise limits.start_timeout_s if it needs longer',
 });
+
+/** What a server said last when it was asked whether it serves. */
+const inTheWay = (obstacle: string | undefined): string => (obstacle === undefined ? '' : `: ${obstacle}`);
 
 /** What engines say of a failure of theirs that they have told before: never the cause. */
 const wrapper = /Engine core initialization failed|Received sigquit from a child process|See stack trace \(above\)/;

@@ -1,78 +1,83 @@
 import { stringify } from 'yaml';
 import type { Engine, Environment, Facts } from '../engines/engine.ts';
 import { missing } from '../engines/mapping.ts';
-import { engines as allEngines } from '../engines/table.ts';
-import { InputError, type Problem, ServetuneError } from '../kit/errors.ts';
+import { InputError, ServetuneError } from '../kit/errors.ts';
+import { invoked } from '../kit/invocation.ts';
+import { formatList } from '../kit/words.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { Settings } from '../records/settings.ts';
-import { gpusOf } from '../telemetry/gpus.ts';
 import { readReference } from '../weights/reference.ts';
-import { resolveCheckpoint } from '../weights/resolve.ts';
-import { modelShape } from '../weights/shape.ts';
+import { type AskedEngines, askedEngines, enginesHere, ggufEngines, refuseMisfits } from './init/declared.ts';
+import { type AskedGpus, gpuFacts, modelFacts, type StudyFacts } from './init/facts.ts';
 import { neededGpus } from './init/parallel.ts';
 import { type MergedStage, mergeStages, type StageOfEngine } from './init/stages.ts';
-import { type DefaultWorkload, deciding, workloadsFor } from './init/workloads.ts';
-import { askAt, type DeclaredEngine, engineNamed } from './places.ts';
-import type { KnownFacts } from './resolve.ts';
+import { type DefaultWorkload, deciding, leftOut, tokensOf, workloadsFor } from './init/workloads.ts';
+import { type DeclaredEngine, engineNamed } from './places.ts';
 
-/** Engines that serve GGUF files and the model that is made here, and nothing else. */
-const ggufEngines: ReadonlySet<string> = new Set(['embedded', 'llama.cpp']);
-
-/** Longest that the hub may take to tell about a model, seconds: a study file can be written without. */
-const hubTimeoutS = 30;
-
-/** What a study file is made for. What is not known is left out, and nothing is concluded from it. */
-export interface StudyFacts extends KnownFacts {
-  readonly weightBytes?: number;
-}
+export type { StudyFacts } from './init/facts.ts';
 
 /** A study file, and the engines that it is made of. */
 export interface StudyDraft {
   readonly text: string;
   readonly engines: readonly DeclaredEngine[];
+  /** What it was made for. */
+  readonly facts: StudyFacts;
+  /** What a user would not expect of it, and why: sentences. */
+  readonly notes: readonly string[];
+}
+
+/** What a study is to be made of. */
+export interface DraftOptions extends AskedEngines {
+  /** GPUs that are not here. */
+  readonly gpus?: AskedGpus;
 }
 
 /**
- * Finds out what a study of `model` on this machine can be made of, and writes it.
+ * Finds out what a study of `model` on this machine can be made of, and writes it. Engines that are named need not be
+ * installed; without, those that are and that can serve such a model are taken.
  *
- * `named` are engines as a user names them (`vllm`, `vllm@0.11.0`); they need not be installed. None: those that are, and
- * that can serve such a model.
- *
- * @throws InputError for engines that do not exist, that a host cannot install without a version, or that are not here
+ * @throws InputError for engines that do not exist, that cannot serve such a model, that a host cannot install without a
+ * version, or that are not here; for a model on this disk that is not whole; for a GPU that nothing is known of
  */
 export async function draftStudy(
   model: string,
-  { named, host = 'local' }: { readonly named?: readonly string[]; readonly host?: string },
+  { gpus: wanted, ...asked }: DraftOptions,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<StudyDraft> {
   if (readReference(model, environment).kind === 'no file') {
     throw new InputError([{ place: '--model', message: `${model} does not exist`, hint: 'check the path' }]);
   }
-  const declared = named === undefined ? await enginesHere(model, environment, signal) : declaredBy(named, host);
-  const gpus = await gpusOf(environment, signal);
-  const facts = { gpus, ...(await modelFacts(model, environment, signal)) };
-  return { text: defaultStudy(model, facts, declared), engines: declared };
+  const named = askedEngines(asked);
+  if (named !== undefined) await refuseMisfits(model, named, environment);
+  const known = await modelFacts(model, environment, signal);
+  const declared = named ?? (await enginesHere(model, environment, signal));
+  const { why, ...gpus } = await gpuFacts(wanted, environment, signal);
+  const facts = { ...gpus, ...known };
+  return { text: defaultStudy(model, facts, declared), engines: declared, facts, notes: notesOf(declared, facts, why) };
 }
 
-/** What can be told of a model; nothing where its hub is out of reach or does not know it. */
-async function modelFacts(
-  model: string,
-  environment: Environment,
-  signal: AbortSignal,
-): Promise<Pick<StudyFacts, 'shape' | 'weightBytes'>> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(hubTimeoutS * 1000)]);
-  try {
-    const shape = await modelShape(model, environment, within);
-    if (shape === null) return {};
-    const { bytes } = await resolveCheckpoint(model, environment, within);
-    return { shape, weightBytes: bytes };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (within.aborted || error instanceof ServetuneError) return {};
-    throw error;
-  }
+/** What a user would not expect of the file. */
+function notesOf(declared: readonly DeclaredEngine[], { shape }: StudyFacts, why: string | undefined): string[] {
+  const onCpu = computesOnCpu(declared);
+  const lacks = `No stages for ${formatList([...new Set(declared.map(({ name }) => name))], 'en')}`;
+  return [
+    ...(why === undefined || onCpu
+      ? []
+      : [`${lacks}: what is worth trying depends on the GPU (${why}). For one that is elsewhere: --gpu H100 --gpus 1`]),
+    ...tooLongLines({ onCpu, maxPositions: shape?.maxPositions }),
+  ];
 }
+
+function tooLongLines(fitting: Parameters<typeof leftOut>[0]): readonly string[] {
+  const without = leftOut(fitting);
+  if (without.length === 0) return [];
+  const names = without.map((workload) => `${workload.name} (up to ${tokensOf(workload)})`);
+  return [`Left out, since the model takes ${fitting.maxPositions} tokens: ${formatList(names, 'en')}`];
+}
+
+const computesOnCpu = (declared: readonly DeclaredEngine[]): boolean =>
+  declared.every(({ name }) => ggufEngines.has(name));
 
 /**
  * A study file for `model`: the default stages of each engine, for these GPUs and this shape of model, and workloads as
@@ -82,7 +87,7 @@ async function modelFacts(
 export function defaultStudy(model: string, known: StudyFacts, declared: readonly DeclaredEngine[]): string {
   const [first] = declared;
   if (first === undefined) throw new ServetuneError('no_engine', 'a study needs an engine');
-  const onCpu = declared.every(({ name }) => ggufEngines.has(name));
+  const onCpu = computesOnCpu(declared);
   const workloads = workloadsFor({ onCpu, maxPositions: known.shape?.maxPositions });
   const shared = neededGpus(known);
   const stages = mergeStages(declared.flatMap((one) => stagesOf(one, model, known, workloads)));
@@ -119,17 +124,23 @@ export function defaultStudy(model: string, known: StudyFacts, declared: readonl
 function stagesOf(
   declared: DeclaredEngine,
   model: string,
-  known: KnownFacts,
+  known: StudyFacts,
   workloads: readonly DefaultWorkload[],
 ): readonly StageOfEngine[] {
   const engine = engineNamed(declared.name);
   const { version } = declared;
   const concurrency = Math.max(...workloads.map((w) => w.max_concurrency ?? w.num_prompts));
   const facts: Facts = { ...known, model, concurrency, ...(version === undefined ? {} : { version }) };
+  const shared = neededGpus(known);
+  const { engine: _, ...shipped } = asShipped(declared, shared);
+  // It stands on what was shipped: copies of a model that needs all GPUs, or fewer GPUs than it needs, cannot work.
+  const works = (settings: Settings): boolean =>
+    (typeof settings.tensor_parallel !== 'number' || settings.tensor_parallel >= shared) &&
+    problemsOf(engine, { ...shipped, ...settings }, facts).length === 0;
   return (engine.defaultStages?.(facts) ?? []).map(({ name, alternatives }) => ({
     engine: declared.name,
     name,
-    alternatives: alternatives.filter((settings) => problemsOf(engine, settings, facts).length === 0),
+    alternatives: alternatives.filter(works),
   }));
 }
 
@@ -143,7 +154,11 @@ function problemsOf(engine: Engine, settings: Settings, facts: Facts): readonly 
   ];
 }
 
-function header(model: string, { gpus = [], shape }: KnownFacts, declared: readonly DeclaredEngine[]): string[] {
+function header(
+  model: string,
+  { gpus = [], gpusNamed, shape }: StudyFacts,
+  declared: readonly DeclaredEngine[],
+): string[] {
   const kinds = new Map<string, number>();
   for (const { name, memoryMiB } of gpus) {
     const kind = `${name}, ${Math.round(memoryMiB / 1024)} GiB`;
@@ -158,16 +173,18 @@ function header(model: string, { gpus = [], shape }: KnownFacts, declared: reado
         ];
   return [
     `# ${model}: which of ${declared.map(labelOf).join(', ')} serves it fastest, and with which settings.`,
-    `# Made for: ${on}`.trimEnd(),
+    `# Made for: ${on}${gpusNamed ? ', as it was named; this machine was not looked at' : ''}`,
     ...size,
-    ...(gpus.length === 0 && !declared.every(({ name }) => ggufEngines.has(name))
+    ...tooLongLines({ onCpu: computesOnCpu(declared), maxPositions: shape?.maxPositions }).map((line) => `# ${line}.`),
+    ...(gpus.length === 0 && !computesOnCpu(declared)
       ? [
-          '# What is worth trying depends on the GPU: make this file on the machine that will serve, to get more stages.',
+          '# What is worth trying depends on the GPU: make this file on the machine that will serve, or name its GPUs (--gpu),',
+          '# to get more stages.',
         ]
       : []),
     '#',
-    '#   npx servetune tune STUDY.yaml --dry-run   every command that it would start',
-    '#   npx servetune tune STUDY.yaml             run it; --resume goes on after an interruption',
+    `#   ${invoked('tune STUDY.yaml --dry-run')}   every command that it would start`,
+    `#   ${invoked('tune STUDY.yaml')}             run it; --resume goes on after an interruption`,
     '#',
     '# docs/study-file.md names every key.',
   ];
@@ -229,8 +246,8 @@ function workloadLines(workloads: readonly DefaultWorkload[]): readonly string[]
     '# The workload of the objective decides; baseline and winner are measured on the others as well.',
     ...(workloads.some((w) => w.dataset_name === 'sharegpt')
       ? [
-          '# ShareGPT is downloaded once: npx servetune dataset fetch sharegpt. Without it a synthetic stand-in of the same',
-          '# lengths is sent, and every result says so.',
+          `# ShareGPT is downloaded once: ${invoked('dataset fetch sharegpt')}. Without it a synthetic stand-in of the`,
+          '# same lengths is sent, and every result says so.',
         ]
       : []),
     'workloads:',
@@ -241,58 +258,3 @@ function workloadLines(workloads: readonly DefaultWorkload[]): readonly string[]
 /** A value in YAML on one line. */
 const yamlValue = (value: unknown): string =>
   stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
-
-/** Engines as a user names them. */
-function declaredBy(named: readonly string[], host: string): readonly DeclaredEngine[] {
-  const problems: Problem[] = [];
-  const known = allEngines.map(({ name }) => name).filter((name) => name !== 'external');
-  const declared = named.map((text): DeclaredEngine => {
-    const [name = '', version] = text.split('@', 2);
-    if (!known.includes(name)) {
-      problems.push({
-        place: '--engines',
-        message: `there is no engine “${name}”`,
-        hint: `engines: ${known.join(', ')}`,
-      });
-    } else if (host !== 'local' && !version) {
-      const hint = `for example --engines ${name}@VERSION`;
-      problems.push({ place: '--engines', message: `${name} needs a version, since host ${host} installs it`, hint });
-    }
-    return { name, host, ...(version ? { version } : {}) };
-  });
-  if (named.length === 0) problems.push({ place: '--engines', message: 'names no engine', hint: known.join(', ') });
-  if (problems.length > 0) throw new InputError(problems);
-  return declared;
-}
-
-/** The engines that are installed here and can serve such a model; those for GPUs first. */
-async function enginesHere(
-  model: string,
-  environment: Environment,
-  signal: AbortSignal,
-): Promise<readonly DeclaredEngine[]> {
-  const gguf = (await engineNamed('embedded').checkModel(model)).length === 0;
-  const candidates = allEngines.filter(({ name }) => name !== 'external' && ggufEngines.has(name) === gguf);
-  const found = await Promise.all(
-    candidates.map(async (engine) => {
-      try {
-        await engine.version(askAt({ name: engine.name, host: 'local' }, environment, signal));
-        return (await engine.checkModel(model)).length === 0 ? [{ name: engine.name, host: 'local' }] : [];
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof ServetuneError) return [];
-        throw error;
-      }
-    }),
-  );
-  const here = found.flat();
-  if (here.length > 0) return here;
-  const names = candidates.map(({ name }) => name).join(', ');
-  throw new InputError([
-    {
-      place: '--engines',
-      message: `none of the engines that serve such a model is installed here (${names})`,
-      hint: 'install one, or name those to be used elsewhere: --engines vllm,sglang; a GGUF file needs no other engine',
-    },
-  ]);
-}

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { invocation } from '../kit/invocation.ts';
 import { type WorkloadOptions, workloadOptions } from '../records/workload.ts';
 import { warmupsOf } from './prompts.ts';
 
@@ -21,7 +22,8 @@ const alwaysShown = new Set([
  */
 export function loadCommand(baseUrl: URL, model: string, workload: WorkloadOptions): readonly string[] {
   const irrelevant = (key: string): boolean => workload.dataset_name !== 'random' && key.startsWith('random_');
-  const argv = ['npx', 'servetune', 'bench', 'serve', '--base-url', baseUrl.origin, '--model', model];
+  const server = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '');
+  const argv = [...invocation, 'bench', 'serve', '--base-url', server, '--model', model];
   for (const [key, schema] of Object.entries(workloadOptions.shape) as [keyof WorkloadOptions, z.ZodType][]) {
     const value = workload[key];
     if (irrelevant(key)) continue;

@@ -18,11 +18,13 @@ export interface DeclaredEngine {
   readonly image?: string;
   /** Of a server that runs already. */
   readonly url?: string;
+  /** Of the model on such a server, where it is not the model's own. */
+  readonly served_model_name?: string;
 }
 
 export function declaredEngine(entry: StudySpec['engines'][number]): DeclaredEngine {
   if (typeof entry !== 'string') {
-    const { name, version, host, python, image, url } = entry;
+    const { name, version, host, python, image, url, served_model_name } = entry;
     return {
       name,
       host,
@@ -30,6 +32,7 @@ export function declaredEngine(entry: StudySpec['engines'][number]): DeclaredEng
       ...(python === undefined ? {} : { python }),
       ...(image === undefined ? {} : { image }),
       ...(url === undefined ? {} : { url }),
+      ...(served_model_name === undefined ? {} : { served_model_name }),
     };
   }
   const [name = '', version] = entry.split('@', 2);
@@ -50,8 +53,9 @@ export function declaredFor(study: Pick<StudySpec, 'engines'>, configuration: Co
   return entries.find((entry) => entry.version === version) ?? entries[0] ?? { name: engine, host: 'local' };
 }
 
+/** A simulated engine has the commands that it would have on this machine. */
 function hostNamed(name: string): Host {
-  const host = hosts.find((h) => h.name === name);
+  const host = hosts.find((h) => h.name === (name === 'simulated' ? 'local' : name));
   if (!host) throw new Error(`no host ${name}`); // the schema's names are the table's
   return host;
 }
@@ -62,6 +66,7 @@ function placeOf({ name, version, python, image }: DeclaredEngine, dir?: string)
   const packages = version === undefined ? undefined : engine.packages?.(version);
   return {
     engine: name,
+    isPython: engine.packages !== undefined,
     ...(version === undefined ? {} : { version }),
     ...(python === undefined ? {} : { python }),
     ...(image === undefined && ownImage === undefined ? {} : { image: (image ?? ownImage) as string }),
@@ -76,6 +81,17 @@ export const prepareHost = async (
   environment: Environment,
   signal: AbortSignal,
 ): Promise<void> => await hostNamed(declared.host).prepare?.(placeOf(declared), environment, signal);
+
+/** Whether its host can start it, by what is on this machine; throws an InputError. Only for hosts that leave no trace. */
+export function checkHost(declared: DeclaredEngine, environment: Environment): void {
+  hostNamed(declared.host).wrap({ argv: ['python3'], env: environment }, placeOf(declared));
+}
+
+/** The container image that an engine is started from; undefined where none is known. */
+export const imageOf = (declared: DeclaredEngine): string | undefined => placeOf(declared).image;
+
+/** What uv installs to get an engine. */
+export const packagesOf = (declared: DeclaredEngine): readonly string[] => placeOf(declared).packages ?? [];
 
 /** What exactly ran in the folder of a trial: the digest of an image. */
 export const ranIn = (declared: DeclaredEngine, dir: string): string | undefined =>
@@ -96,6 +112,13 @@ export function askAt(declared: DeclaredEngine, environment: Environment, signal
       await hosted.release?.();
     }
   };
+}
+
+/** What starts a command where the engine would run, as a user would type it; `command.env` is what it adds. */
+export function shownAt(declared: DeclaredEngine, command: Command, environment: Environment): Command {
+  const { silentVariables } = engineNamed(declared.name);
+  const passed = Object.entries(environment).filter(([name]) => silentVariables?.test(name) !== true);
+  return hostNamed(declared.host).shown(command, placeOf(declared), Object.fromEntries(passed));
 }
 
 /** The command that really starts a configuration in `dir`; its files are there then. */

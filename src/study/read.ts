@@ -4,6 +4,7 @@ import { type Document, isMap, isNode, LineCounter, parseDocument, type YAMLMap 
 import type { z } from 'zod';
 import { closest } from '../kit/closest.ts';
 import { InputError, messageOf, type Problem, systemCode } from '../kit/errors.ts';
+import { inWords } from '../kit/schema-words.ts';
 import { type StudySpec, studySpec } from '../records/study.ts';
 
 /** A study file that passed its schema. */
@@ -107,23 +108,16 @@ function problemsOf(issue: z.core.$ZodIssue, place: StudyFile['place']): Problem
         .slice(0, 1)
         .flatMap((branch) => branch.flatMap((i) => problemsOf({ ...i, path: [...issue.path, ...i.path] }, place)));
     case 'invalid_type':
-      return [
-        issue.message.includes('received undefined')
-          ? { place: place(issue.path), message: 'is missing', ...describedHint(issue.path) }
-          : {
-              place: place(issue.path),
-              message: issue.message.replace(/^Invalid input: /, ''),
-              ...describedHint(issue.path),
-            },
-      ];
+      if (issue.message.includes('received undefined')) {
+        return [{ place: place(issue.path), message: 'is missing', ...describedHint(issue.path) }];
+      }
+      if (issue.expected === 'string' && /received (number|boolean|date)/.test(issue.message)) {
+        const message = `must be text, and YAML reads a ${/received (\w+)/.exec(issue.message)?.[1]} there`;
+        return [{ place: place(issue.path), message, hint: `put it in quotes: ${String(issue.path.at(-1))}: "..."` }];
+      }
+      return [{ place: place(issue.path), message: inWords(issue.message), ...describedHint(issue.path) }];
     default:
-      return [
-        {
-          place: place(issue.path),
-          message: issue.message.replace(/^Invalid (input|option): /, ''),
-          ...describedHint(issue.path),
-        },
-      ];
+      return [{ place: place(issue.path), message: inWords(issue.message), ...describedHint(issue.path) }];
   }
 }
 

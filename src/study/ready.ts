@@ -1,19 +1,32 @@
 import { endpointNamed } from '../endpoints/table.ts';
 import { now, sleep } from '../kit/clock.ts';
-import { messageOf, ServetuneError } from '../kit/errors.ts';
 import { atOnce } from '../load/arrivals.ts';
 import { failureHints } from '../load/hints.ts';
 import type { LoadPlan } from '../load/plan.ts';
 import { runLoad } from '../load/runner.ts';
 import type { LoadTarget } from '../load/target.ts';
 import type { RequestRecord, RequestSpec } from '../records/request.ts';
-import { modelListUrl, modelsIn, textOf } from './target.ts';
+import {
+  followObstacles,
+  healthObstacle,
+  NotServing,
+  type Obstacles,
+  servedModels,
+  testObstacle,
+  unansweredTest,
+} from './obstacle.ts';
+import type { ServedModel } from './target.ts';
 
 /** Tokens that the generation must produce which proves that an engine is ready. */
 const probeTokens = 4;
 
-/** Fields of a request that an engine can do without, the one that is missed least first. */
-const dispensable = ['temperature', 'stream_options', 'ignore_eos'] as const;
+/** Fields of a request that an engine can do without, the one that is missed least first, and what follows from that. */
+const followsWithout = {
+  temperature: 'it samples as it thinks best',
+  stream_options: 'the tokens of its answers are counted on this side',
+  ignore_eos: 'the lengths of its answers are not pinned',
+} as const;
+const dispensable = Object.keys(followsWithout) as readonly (keyof typeof followsWithout)[];
 
 /** An engine that refuses everything for this long is taken at its word; while it warms up it may answer anything. */
 const refusalsForS = 5;
@@ -27,7 +40,7 @@ export interface Ready {
 }
 
 /** The engine is up, and refuses every request that this side can make. */
-export class ProbeRefused extends ServetuneError {
+export class ProbeRefused extends NotServing {
   constructor(record: RequestRecord) {
     const [hint] = failureHints([record]);
     super('probe_refused', `the engine refuses a plain request: ${record.error ?? record.outcome}`, {
@@ -40,13 +53,24 @@ export class ProbeRefused extends ServetuneError {
 export const leftOut = (fields: readonly string[]): Readonly<Record<string, undefined>> =>
   Object.fromEntries(fields.map((field) => [field, undefined]));
 
+/** The fields that `leftOut` takes out of a body. */
+export const fieldsLeftOut = (extraBody: Readonly<Record<string, unknown>> = {}): readonly string[] =>
+  Object.keys(extraBody).filter((field) => extraBody[field] === undefined);
+
+/** What a reader of the figures must know of fields that the server refused, a sentence for each. */
+export const refusalNotes = (fields: readonly string[]): readonly string[] =>
+  dispensable
+    .filter((field) => fields.includes(field))
+    .map((field) => `The server refuses the field ${field}, so it was left out: ${followsWithout[field]}.`);
+
 /**
  * Waits until an engine really serves: its health route answers 200, its model list names a model, and one streamed
  * generation ends well. Health alone is not enough: engines answer 200 before their kernels are warm, and some hang
  * behind a healthy route. A request that is refused for a field that the engine does not know is sent without it.
  *
  * @param onHealthy called once health and model list are there, and only the generation is missing
- * @throws ProbeRefused when it goes on refusing what it is asked
+ * @param nameIn which of the models is asked, by its name there; the first, unless told otherwise. What it throws is thrown
+ * @throws ProbeRefused when it goes on refusing what it is asked, and NotServing when what it answers will hardly change
  * @throws what `signal` aborts with; the caller aborts when the engine dies or its time is up
  */
 export async function waitUntilReady(
@@ -54,43 +78,28 @@ export async function waitUntilReady(
   healthPath: string,
   signal: AbortSignal,
   onHealthy?: () => void,
+  nameIn: (served: readonly ServedModel[]) => string = ([first]) => first?.name ?? '',
+  obstacles: Obstacles = followObstacles(),
 ): Promise<Ready> {
   let pauseS = 0.05;
   let refusedSinceS: number | undefined;
   for (;;) {
-    const model = (await answers200(new URL(healthPath, baseUrl), signal)) ? await servedModel(baseUrl, signal) : null;
-    if (model !== null) {
+    const unhealthy = await healthObstacle(new URL(healthPath, baseUrl), signal);
+    const served = unhealthy ?? (await servedModels(baseUrl, signal));
+    if ('what' in served) obstacles.note(served);
+    else {
+      const model = nameIn(served);
       onHealthy?.();
+      // Only where there is nothing else to tell: a request under way says less than how the one before failed.
+      if (!obstacles.last?.isWrong) obstacles.note(unansweredTest);
       const { record, refused } = await generate(baseUrl, model, signal);
       if (isGenerated(record)) return { model, refused };
+      obstacles.note(testObstacle(record));
       refusedSinceS = isRefusal(record) ? (refusedSinceS ?? now()) : undefined;
       if (refusedSinceS !== undefined && now() - refusedSinceS >= refusalsForS) throw new ProbeRefused(record);
     }
     await sleep(pauseS, signal);
     pauseS = Math.min(1, pauseS * 1.3);
-  }
-}
-
-async function answers200(url: URL, signal: AbortSignal): Promise<boolean> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]) });
-    await response.arrayBuffer();
-    return response.status === 200;
-  } catch {
-    signal.throwIfAborted();
-    return false;
-  }
-}
-
-/** First name of the server's model list; null while it has none. */
-async function servedModel(baseUrl: URL, signal: AbortSignal): Promise<string | null> {
-  try {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(5000)]);
-    return modelsIn(await textOf(await fetch(modelListUrl(baseUrl), { signal: limited })))?.[0]?.name ?? null;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof TypeError || error instanceof DOMException) return null;
-    throw new Error(`the model list of ${baseUrl} could not be read: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -1,21 +1,38 @@
 import type { z } from 'zod';
+import { isCheckpoint } from '../engines/checkpoints.ts';
 import type { Engine, Environment, Facts } from '../engines/engine.ts';
 import { missing } from '../engines/mapping.ts';
+import { flagsSaidTwice } from '../engines/rules.ts';
 import { engines } from '../engines/table.ts';
 import { closest } from '../kit/closest.ts';
 import { InputError, type Problem } from '../kit/errors.ts';
-import { type Configuration, engineLabel, type Settings } from '../records/settings.ts';
+import { inWords } from '../kit/schema-words.ts';
+import { formatList } from '../kit/words.ts';
+import { type Configuration, engineLabel, type Settings, type SettingValue } from '../records/settings.ts';
 import { applyAlternative, type SearchSpace, type SpaceAlternative } from '../records/space.ts';
 import type { Alternative, StudySpec } from '../records/study.ts';
-import { flagsOf, unknownFlags } from './flag-check.ts';
-import { askAt, type DeclaredEngine, declaredEngine, engineNamed, prepareHost } from './places.ts';
+import { crossChecks, entryProblems, labelOf, refuse } from './cross-checks.ts';
+import { unknownFlags } from './flag-check.ts';
+import { lookAtEngines } from './look.ts';
+import { type DeclaredEngine, declaredEngine, engineNamed } from './places.ts';
 import type { StudyFile } from './read.ts';
+import { incumbentsOf } from './span.ts';
 
 /** What is known of the machine and of the model. */
 export type KnownFacts = Pick<Facts, 'gpus' | 'shape'> & {
   /** The flags of each installed engine, by `engineLabel`, as its own help names them. */
   readonly flagSets?: ReadonlyMap<string, ReadonlySet<string>>;
 };
+
+/** How a study is resolved. */
+interface ResolveOptions {
+  readonly mustBeInstalled?: boolean;
+  /** The flags of these engines were checked before, so that they are not asked for them. */
+  readonly flagsChecked?: boolean;
+  readonly known?: KnownFacts;
+  /** Told what is being looked at: an engine takes up to a minute, and hours where it is downloaded first. */
+  onLook?(what: string): void;
+}
 
 /**
  * Checks a study against the engines that it names and fills their versions in. Nothing is started beyond asking each
@@ -28,7 +45,7 @@ export async function resolveStudy(
   { study, place }: Pick<StudyFile, 'study' | 'place'>,
   environment: Environment,
   signal: AbortSignal,
-  { mustBeInstalled = true, known = {} }: { readonly mustBeInstalled?: boolean; readonly known?: KnownFacts } = {},
+  { mustBeInstalled = true, flagsChecked = false, known = {}, onLook }: ResolveOptions = {},
 ): Promise<SearchSpace> {
   const problems: Problem[] = [...crossChecks(study, place)];
   const declared = study.engines.map(declaredEngine);
@@ -48,9 +65,16 @@ export async function resolveStudy(
   // What an engine that does not exist would say of the rest cannot be known.
   if (unknown.length > 0) throw new InputError(problems);
 
-  const looked = await Promise.all(
-    declared.map((entry, i) => lookAt(entry, place(['engines', i]), environment, signal, mustBeInstalled)),
-  );
+  const wrong = entryProblems(study);
+  for (const { index, problem } of wrong) {
+    problems.push({ ...problem, place: place(['engines', index, ...(problem.place ? [problem.place] : [])]) });
+  }
+  // What is said of such an entry already would only be said once more by whoever tried to start it.
+  const sound = declared.filter((_, i) => !wrong.some(({ index }) => index === i));
+  const at = (i: number): string => place(['engines', declared.indexOf(sound[i] as DeclaredEngine)]);
+  const how = { mustBeInstalled, asksFlags: mustBeInstalled && !flagsChecked, ...(onLook ? { onLook } : {}) };
+  const seen = await lookAtEngines(sound, at, environment, signal, how);
+  const looked = declared.map((entry) => seen[sound.indexOf(entry)] ?? { version: entry.version, problems: [] });
   problems.push(...looked.flatMap((one) => one.problems));
   const versions = looked.map(({ version }) => version);
   const flagSets = new Map(
@@ -64,14 +88,24 @@ export async function resolveStudy(
   const found = declared.map(({ name }, i) => ({ engine: name, ...(versions[i] ? { version: versions[i] } : {}) }));
 
   const pick = (wanted: string | undefined, at: readonly PropertyKey[]): Pick<Configuration, 'engine' | 'version'> => {
-    const match = wanted === undefined ? found[0] : found.find((e) => e.engine === wanted || engineLabel(e) === wanted);
-    if (match) return match;
+    const written = declared.findIndex((entry) => labelOf(entry) === wanted);
+    const exact = found[written] ?? found.find((e) => engineLabel(e) === wanted);
+    const named = exact ? [exact] : found.filter((e) => wanted === undefined || e.engine === wanted);
+    const [first = found[0] as { engine: string }] = named;
+    if (wanted === undefined || named.length === 1) return first;
     problems.push({
       place: place([...at, 'engine']),
-      message: `“${wanted}” is not among the engines of this study`,
-      hint: `add it under engines; there are: ${found.map(engineLabel).join(', ')}`,
+      ...(named.length > 1
+        ? {
+            message: `“${wanted}” may be ${named.map(engineLabel).join(' or ')}`,
+            hint: `name the version: engine: ${engineLabel(first)}`,
+          }
+        : {
+            message: `“${wanted}” is not among the engines of this study`,
+            hint: `add it under engines; there are: ${found.map(engineLabel).join(', ')}`,
+          }),
     });
-    return found[0] as { engine: string };
+    return first;
   };
   const baseline: Configuration = {
     ...pick(study.baseline.engine, ['baseline']),
@@ -94,101 +128,13 @@ export async function resolveStudy(
     const found = await engineNamed(name).checkModel(study.model);
     problems.push(...found.map((p) => ({ ...p, place: `${place(['model'])} ${p.place}` })));
   }
-  if (problems.length > 0) throw new InputError(dedupe(problems));
+  refuse(problems);
   return space;
-}
-
-interface Looked {
-  readonly version: string | undefined;
-  /** Of the installed engine, as its own help names them. */
-  readonly flags?: ReadonlySet<string>;
-  readonly problems: readonly Problem[];
-}
-
-/** Asks one engine for its version and its flags, where it would run. */
-async function lookAt(
-  entry: DeclaredEngine,
-  at: string,
-  environment: Environment,
-  signal: AbortSignal,
-  mustBeInstalled: boolean,
-): Promise<Looked> {
-  const { name, version } = entry;
-  if (!mustBeInstalled && version !== undefined) return { version, problems: [] };
-  const engine = engineNamed(name);
-  const ask = askAt(entry, environment, signal);
-  try {
-    if (mustBeInstalled) await prepareHost(entry, environment, signal);
-    const found = await engine.version(ask);
-    const flags = mustBeInstalled ? await flagsOf(engine, ask) : undefined;
-    const installed = { version: found, ...(flags ? { flags } : {}) };
-    if (version === undefined || version === found) return { ...installed, problems: [] };
-    const problem = {
-      place: at,
-      message: `${name} ${found} is installed, not ${version}`,
-      hint: `install ${name} ${version}, or leave the version out`,
-    };
-    return { ...installed, version, problems: [problem] };
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    if (!mustBeInstalled) return { version, problems: [] };
-    return { version, problems: error.problems.map((p) => ({ ...p, place: `${at}: ${p.place}` })) };
-  }
 }
 
 function settingsOf(alternative: Alternative): Settings {
   const entries = Object.entries(alternative).filter(([key, value]) => key !== 'engine' && value !== undefined);
   return Object.fromEntries(entries) as Settings;
-}
-
-/** References between parts of the file. */
-function crossChecks(study: StudySpec, place: StudyFile['place']): Problem[] {
-  const problems: Problem[] = [];
-  const names = study.workloads.map((w) => w.name);
-  const twice = (list: readonly string[], of: readonly PropertyKey[]): void => {
-    list.forEach((name, i) => {
-      if (list.indexOf(name) === i) return;
-      problems.push({
-        place: place([...of, i, 'name']),
-        message: `“${name}” is there twice`,
-        hint: 'give each its own name',
-      });
-    });
-  };
-  twice(names, ['workloads']);
-  twice(
-    study.stages.map((s) => s.name),
-    ['stages'],
-  );
-  const { workload } = study.objective;
-  if (workload !== undefined && !names.includes(workload)) {
-    problems.push({
-      place: place(['objective', 'workload']),
-      message: `there is no workload “${workload}”`,
-      hint: `workloads: ${names.join(', ')}`,
-    });
-  }
-  study.engines.map(declaredEngine).forEach(({ name, url }, i) => {
-    if ((name === 'external') === (url !== undefined)) return;
-    problems.push({
-      place: place(['engines', i]),
-      message: url === undefined ? 'external needs a url' : `${name} is started by servetune, so it has no url`,
-      hint: '{ name: external, url: "http://127.0.0.1:8000" } is a server that runs already',
-    });
-  });
-  study.workloads.forEach((w, i) => {
-    if (w.min_duration_s === 0 || w.max_concurrency !== undefined || w.request_rate !== 'inf') return;
-    problems.push({
-      place: place(['workloads', i, 'min_duration_s']),
-      message: 'needs a pace: without one every request is sent at once',
-      hint: 'add max_concurrency or a finite request_rate',
-    });
-  });
-  study.constraints.forEach((constraint, i) => {
-    if (constraint.at_most !== undefined || constraint.at_least !== undefined) return;
-    problems.push({ place: place(['constraints', i]), message: 'has no limit', hint: 'add at_most or at_least' });
-  });
-  return problems;
 }
 
 /** Settings that their engine does not take, and combinations that cannot work. */
@@ -203,23 +149,23 @@ function settingProblems(
     stage.alternatives.forEach((alternative, a) => {
       const at = ['stages', s, 'alternatives', a];
       // Without an engine of its own an alternative may meet any engine that can have won by then: one must take it.
-      const incumbents = alternative.engine
-        ? [space.baseline]
-        : [space.baseline, ...enginesBefore(space, s).map((e): Configuration => ({ ...e, settings: {} }))];
-      const each = incumbents.map((incumbent) =>
+      const met = alternative.engine ? [space.baseline] : incumbentsOf(space, s);
+      const each = met.map((incumbent) =>
         configurationProblems(study, applyAlternative(incumbent, alternative), at, place, {
           own: alternative.settings,
           known,
         }),
       );
-      if (each.every((list) => list.length > 0)) problems.push(...(each[0] as Problem[]));
+      if (!each.every((list) => list.length > 0)) return;
+      const several = new Set(met.map(engineLabel)).size > 1;
+      each.forEach((list, i) => {
+        const whose = several ? `${engineLabel(met[i] as Configuration)}: ` : '';
+        problems.push(...list.map((p) => ({ ...p, message: `${whose}${p.message}` })));
+      });
     });
   });
   return problems;
 }
-
-const enginesBefore = (space: SearchSpace, stage: number): Pick<Configuration, 'engine' | 'version'>[] =>
-  space.stages.slice(0, stage).flatMap((s) => s.alternatives.flatMap((a) => (a.engine ? [a.engine] : [])));
 
 /**
  * What is wrong with one configuration, by its engine's own schema and rules.
@@ -237,7 +183,7 @@ export function configurationProblems(
   const parsed = engine.settings.safeParse(configuration.settings);
   if (!parsed.success) {
     return parsed.error.issues
-      .flatMap((issue) => settingIssue(engine, issue, at, place))
+      .flatMap((issue) => settingIssue(engine, issue, configuration.settings, at, place))
       .filter(({ name }) => name in own);
   }
   const { settings, version } = configuration;
@@ -248,13 +194,21 @@ export function configurationProblems(
   return [
     ...(engine.mapping ? missing(engine.mapping, settings, { name: engine.name, version }) : []),
     ...(flags ? unknownFlags(engine, settings, { version, flags }) : []),
+    ...(engine.mapping ? flagsSaidTwice(engine.mapping, saidAsFlags(engine, settings), version) : []),
     ...engine.conflicts(settings, facts),
   ].map((p) => ({ ...p, place: place([...at, p.place]) }));
 }
 
+/** A checkpoint is named by its own name, not by a flag. */
+const saidAsFlags = (engine: Engine, { quantization, ...others }: Settings): Settings =>
+  quantization === undefined || (engine.checkpoint && isCheckpoint(quantization))
+    ? others
+    : { quantization, ...others };
+
 function settingIssue(
   engine: Engine,
   issue: z.core.$ZodIssue,
+  settings: Settings,
   at: readonly PropertyKey[],
   place: StudyFile['place'],
 ): (Problem & { name: string })[] {
@@ -262,20 +216,39 @@ function settingIssue(
   return names.map((name) => ({
     name,
     place: place([...at, name]),
-    message:
-      issue.code === 'unrecognized_keys'
-        ? `${engine.name} has no setting ${name}`
-        : issue.message.replace(/^Invalid (input|option): /, ''),
-    hint:
-      issue.code === 'unrecognized_keys'
-        ? `its settings: ${Object.keys(engine.settings.shape).join(', ')}`
-        : describe(engine, name),
+    ...complaint(engine, issue, name, settings[name]),
   }));
+}
+
+function complaint(
+  engine: Engine,
+  issue: z.core.$ZodIssue,
+  name: string,
+  value: SettingValue | undefined,
+): { readonly message: string; readonly hint: string } {
+  if (issue.code === 'unrecognized_keys') {
+    const settings = Object.keys(engine.settings.shape);
+    const hint =
+      settings.length > 0
+        ? `its settings: ${settings.join(', ')}`
+        : 'it has no settings, since servetune does not start it; leave the setting out, or name an engine that has it';
+    return { message: `${engine.name} has no setting ${name}`, hint };
+  }
+  if (issue.code !== 'invalid_value') return { message: inWords(issue.message), hint: describe(engine, name) };
+  const takers = engines.filter((other) => {
+    const schema = other.settings.shape[name] as z.ZodType | undefined;
+    return other !== engine && schema?.safeParse(value).success === true;
+  });
+  const whose =
+    takers.length === 0
+      ? ''
+      : `; it is one of ${formatList(
+          takers.map((other) => other.name),
+          'en',
+        )}`;
+  const message = `${engine.name} has no ${name} “${value}”${whose}`;
+  return { message, hint: `${engine.name} has: ${issue.values.join(', ')}` };
 }
 
 const describe = (engine: Engine, name: string): string =>
   (engine.settings.shape[name] as z.ZodType | undefined)?.description ?? `a setting of ${engine.name}`;
-
-const dedupe = (problems: readonly Problem[]): Problem[] => [
-  ...new Map(problems.map((p) => [`${p.place}\n${p.message}`, p])).values(),
-];

@@ -1,22 +1,27 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Engine, Environment, Launch } from '../engines/engine.ts';
+import { compileCacheIn, type Engine, type Environment, type Launch } from '../engines/engine.ts';
 import { type Command, commandWords, type HostedCommand } from '../hosts/host.ts';
 import { now } from '../kit/clock.ts';
 import { ServetuneError } from '../kit/errors.ts';
+import { onRunDisk } from '../kit/files.ts';
 import { rememberProcess } from '../processes/leftover.ts';
 import { listensOn } from '../processes/listener.ts';
 import { portFrom } from '../processes/ports.ts';
 import { rememberFamily } from '../processes/reap.ts';
-import { type Exit, type Supervised, supervise } from '../processes/supervisor.ts';
+import { type Supervised, supervise } from '../processes/supervisor.ts';
+import { processEntry } from '../processes/tree.ts';
 import type { Configuration } from '../records/settings.ts';
 import type { StudySpec } from '../records/study.ts';
-import type { StartParts } from '../records/trial.ts';
-import { attached } from './attached.ts';
-import { classify, endedEarly, type Failure, lateAfter, stalledWhile } from './failure.ts';
+import type { CompileCache, StartParts } from '../records/trial.ts';
+import { attached, closedForS, versionAt } from './attached.ts';
+import { becomesReady } from './becomes-ready.ts';
+import type { Failure } from './failure.ts';
+import { followObstacles } from './obstacle.ts';
 import { declaredFor, hostedIn, ranIn } from './places.ts';
-import { ProbeRefused, waitUntilReady } from './ready.ts';
-import { type Stall, type StartWatch, watchStart } from './start-watch.ts';
+import { type ExpectedServer, expectedAt, servedName } from './served-model.ts';
+import { watchStart } from './start-watch.ts';
+import type { ServedModel } from './target.ts';
 
 /** First port that is tried for an engine: vLLM's own default, so that commands look as users know them. */
 export const firstPort = 8000;
@@ -31,6 +36,7 @@ export interface EngineStart {
   readonly servingCommand: readonly string[];
   readonly startS: number;
   readonly parts?: StartParts;
+  readonly compileCache?: CompileCache;
   /** Absent when it did not come up. */
   readonly running?: RunningEngine;
   readonly failure?: Failure;
@@ -61,8 +67,8 @@ export async function startEngine(
     readonly signal: AbortSignal;
   },
 ): Promise<EngineStart> {
-  const { url } = declaredFor(context.study, configuration);
-  if (url !== undefined) return await attach(engine, new URL(url), context);
+  const server = expectedAt(context.study, declaredFor(context.study, configuration));
+  if (server !== undefined) return await attach(engine, server, context);
   let port = firstPort;
   for (let attempt = 1; ; attempt++) {
     port = await portFrom(port);
@@ -73,12 +79,13 @@ export async function startEngine(
   }
 }
 
-/** Measures a server that runs already, as it stands. */
+/** Measures a server that runs already, as it stands. Throws an InputError where it does not serve the study's model. */
 async function attach(
   engine: Engine,
-  baseUrl: URL,
+  server: ExpectedServer,
   { study, signal }: Parameters<typeof startEngine>[2],
 ): Promise<EngineStart> {
+  const baseUrl = new URL(server.url);
   const engineProcess = attached();
   const began = now();
   let refusedFields: readonly string[] = [];
@@ -87,11 +94,15 @@ async function attach(
     generates(fields: readonly string[]) {
       refusedFields = fields;
     },
+    nameIn: (served: readonly ServedModel[]) => servedName(served, server),
+    obstacles: followObstacles(closedForS),
   };
   const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal, heard);
   const common = { baseUrl, servingCommand: [], startS: now() - began };
   if (typeof ready !== 'string') return { ...common, failure: ready };
-  return { ...common, running: { engine, engineProcess, baseUrl, model: ready, effectiveSettings: {}, refusedFields } };
+  const version = await versionAt(baseUrl, signal);
+  const effectiveSettings = { served_model_name: ready, ...(version === undefined ? {} : { version }) };
+  return { ...common, running: { engine, engineProcess, baseUrl, model: ready, effectiveSettings, refusedFields } };
 }
 
 async function startOnce(
@@ -105,11 +116,13 @@ async function startOnce(
   const measuring = measuringOf(engine, study, configuration, port);
   const began = now();
   const declared = declaredFor(study, configuration);
-  const hosted = hostedIn(dir, declared, {
-    argv: [...command.argv, ...measuring.argv],
-    env: { ...passedOn(engine, environment), ...command.env, ...measuring.env },
-    files: { ...command.files, ...measuring.files },
-  });
+  const hosted = onRunDisk(dir, () =>
+    hostedIn(dir, declared, {
+      argv: [...command.argv, ...measuring.argv],
+      env: { ...passedOn(engine, environment), ...command.env, ...measuring.env },
+      files: { ...command.files, ...measuring.files },
+    }),
+  );
   const logPath = join(dir, 'engine.log');
   const logFromByte = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
   const engineProcess = releasing(await supervise({ argv: hosted.argv, env: hosted.env, cwd: dir, logPath }), hosted);
@@ -125,14 +138,16 @@ async function startOnce(
     onMembers: (members) => rememberFamily(dir, engineProcess, members),
   });
   try {
-    rememberProcess(dir, engineProcess);
+    onRunDisk(dir, () => rememberProcess(dir, engineProcess));
     const ready = await becomesReady(engine, engineProcess, baseUrl, study.limits.start_timeout_s, signal, watch);
-    const seen = { startS: now() - began, ...watch.end() };
+    const times = { startS: now() - began, ...watch.end() };
+    const compileCache = compileCacheIn(engineProcess.logTail(2000), engine.compileCache);
+    const seen = { ...times, ...(compileCache ? { compileCache } : {}) };
     if (typeof ready !== 'string') {
       await stopEngine(engineProcess);
       return { ...common, ...seen, failure: ready };
     }
-    if (listensOn(engineProcess, port) === false) {
+    if (await isForeign(engineProcess, hosted, port)) {
       await stopEngine(engineProcess);
       return { ...common, ...seen, failure: foreignServer(port) };
     }
@@ -156,6 +171,21 @@ async function startOnce(
     await engineProcess.stop();
     throw error;
   }
+}
+
+/**
+ * Whether it is certain that neither the engine nor what its host holds besides listens on its port. A container is no
+ * descendant of ours: where its first process is not known, nothing is certain.
+ */
+async function isForeign(
+  engineProcess: Supervised,
+  { release, firstProcess }: HostedCommand,
+  port: number,
+): Promise<boolean> {
+  if (release === undefined) return listensOn(engineProcess, port) === false;
+  const pid = await firstProcess?.();
+  const first = pid === undefined ? undefined : processEntry(pid);
+  return first !== undefined && listensOn(first, port) === false;
 }
 
 /** Somebody was faster to the port and answers in the engine's place: what it says must never be measured. */
@@ -230,58 +260,3 @@ export async function stopEngine(engineProcess: Supervised): Promise<void> {
     hint: 'end it by hand, then go on with --resume',
   });
 }
-
-/** The served model's name, or how the start failed. */
-async function becomesReady(
-  engine: Engine,
-  engineProcess: Supervised,
-  baseUrl: URL,
-  timeoutS: number,
-  signal: AbortSignal,
-  watch: Pick<StartWatch, 'healthy' | 'generates'> & Partial<Pick<StartWatch, 'stalled'>>,
-): Promise<string | Failure> {
-  const own = new AbortController();
-  const stalls: Stall[] = [];
-  const exited = engineProcess.exited.then((exit) => {
-    own.abort();
-    return exit;
-  });
-  watch.stalled?.then((stall) => {
-    stalls.push(stall);
-    own.abort();
-  });
-  const timer = setTimeout(() => own.abort(), timeoutS * 1000);
-  try {
-    const both = AbortSignal.any([signal, own.signal]);
-    const { model, refused } = await waitUntilReady(baseUrl, engine.healthPath, both, watch.healthy);
-    watch.generates(refused);
-    return model;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!own.signal.aborted && !(error instanceof ProbeRefused)) throw error;
-    const exit = await Promise.race([exited, Promise.resolve(null)]);
-    if (exit?.watchdogLost) throw watchdogLost();
-    const [stall] = stalls;
-    const otherwise =
-      exit !== null
-        ? endedEarly(exit, describeExit(exit))
-        : error instanceof ProbeRefused
-          ? { fate: 'start_failed' as const, message: error.message, ...(error.hint ? { hint: error.hint } : {}) }
-          : stall !== undefined
-            ? stalledWhile(stall)
-            : lateAfter(timeoutS);
-    return classify(engine, otherwise, engineProcess.logTail(2000));
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Somebody killed the watchdog of an engine: no verdict on the configuration, and nothing to go on with. */
-export const watchdogLost = (): ServetuneError =>
-  new ServetuneError('watchdog_lost', 'the watchdog of the engine was killed, so the engine was ended', {
-    hint: 'go on with --resume; the trial will be measured again',
-  });
-
-/** How a process ended, in words. */
-export const describeExit = ({ code, signal }: Exit): string =>
-  signal === null ? `exit code ${code}` : `signal ${signal}`;

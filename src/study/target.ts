@@ -9,6 +9,8 @@ export interface FoundServer {
   readonly root?: string;
   /** Most tokens that prompt and answer may have together, where the server tells. */
   readonly maxModelLen?: number;
+  /** It says that no engine stands behind it: every figure is predicted. */
+  readonly simulated?: true;
   /** Sentences that the user should see. */
   readonly notes: readonly string[];
 }
@@ -52,9 +54,11 @@ export async function findServer(
     ]);
   }
   const served = answer.ok ? modelsIn(body) : null;
+  const simulated = saysSimulated(answer.headers) ? { simulated: true as const } : {};
   if (wanted === undefined) {
     const first = served?.[0];
-    if (first !== undefined) return { ...found(first), notes: [`model ${first.name}, as the server names it`] };
+    const notes = [`model ${first?.name}, as the server names it`];
+    if (first !== undefined) return { ...found(first), ...simulated, notes };
     throw new InputError([
       {
         place: '--model',
@@ -63,11 +67,11 @@ export async function findServer(
       },
     ]);
   }
-  if (served === null) return { model: wanted, notes: [] };
+  if (served === null) return { model: wanted, ...simulated, notes: [] };
   const known = served.find(({ name }) => name === wanted) ?? served.find(({ root }) => root === wanted);
   if (known !== undefined) {
     const other = known.name === wanted ? [] : [`model ${wanted} is served under the name ${known.name}`];
-    return { ...found(known), notes: other };
+    return { ...found(known), ...simulated, notes: other };
   }
   throw new InputError([
     {
@@ -87,6 +91,9 @@ export function routeOf(baseUrl: URL, route: string): URL {
   url.pathname = `${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/${route}`;
   return url;
 }
+
+/** Whether an answer comes from a simulated engine: `servetune sim serve` marks every one. */
+export const saysSimulated = (headers: Headers): boolean => headers.get('x-servetune-simulated') === 'true';
 
 /** Where a server lists its models. */
 export const modelListUrl = (baseUrl: URL): URL => routeOf(baseUrl, 'v1/models');

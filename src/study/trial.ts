@@ -4,7 +4,7 @@ import { commandWords } from '../hosts/host.ts';
 import { defaultCacheDir } from '../kit/cache-dir.ts';
 import { wallTime } from '../kit/clock.ts';
 import { ServetuneError } from '../kit/errors.ts';
-import { makeFolder } from '../kit/files.ts';
+import { makeFolder, onRunDisk } from '../kit/files.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
@@ -17,6 +17,9 @@ import { engineNamed } from './places.ts';
 import { PromptPool } from './prompts.ts';
 import { configurationProblems } from './resolve.ts';
 import { firstPort, servingCommandOf, startEngine, stopEngine } from './running-engine.ts';
+import type { Simulation } from './simulated/simulation.ts';
+import { simulateTrial } from './simulated/trial.ts';
+import { stressBurst } from './stress.ts';
 import { underLoad } from './under-load.ts';
 import type { LoadPhase, PhaseProgress } from './workload.ts';
 
@@ -33,6 +36,8 @@ export interface TrialContext {
   readonly gpus: readonly Gpu[];
   /** Prompts by workload; the model, and so its tokenizer, is the same for every configuration. */
   readonly pools: Map<string, PromptPool>;
+  /** Nothing is started: trials are predicted, in virtual time. */
+  readonly simulation?: Simulation;
   onPhase(trial: Trial, phase: Phase, progress?: PhaseProgress): void;
   onFinished(trial: FinishedTrial): void;
 }
@@ -62,6 +67,12 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
     return;
   }
 
+  const { simulation } = context;
+  if (simulation) {
+    for (const trial of planned) await simulated({ ...context, simulation }, proposal, trial, trial === first);
+    return;
+  }
+
   const begun = begin(context, first);
   context.onPhase(begun, 'starting');
   const { environment, gpus, signal } = context;
@@ -69,8 +80,8 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
   signal.throwIfAborted();
   const dir = trialDir(context.runDir, first.id);
   const start = await startEngine(engine, configuration, { study, environment, dir, signal });
-  const { startS, parts, running, servingCommand } = start;
-  const startTimes = { startS, ...(parts ? { parts } : {}) };
+  const { startS, parts, compileCache, running, servingCommand } = start;
+  const startTimes = { startS, ...(parts ? { parts } : {}), ...(compileCache ? { compileCache } : {}) };
   if (!running) {
     const { fate, failure: alone } = start.failure as Failure;
     const failure = withChanges(alone, proposal);
@@ -89,15 +100,23 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
         continue;
       }
       const workload = workloadNamed(study, trial.workload);
-      const { engineLost, ...outcome } = await underLoad(running, workload, {
+      const onPhase = (phase: LoadPhase, progress?: PhaseProgress): void => context.onPhase(current, phase, progress);
+      const pool = (w: Workload): PromptPool => poolFor(context, w);
+      const measured = await underLoad(running, workload, {
         limits: study.limits,
-        pool: poolFor(context, workload),
+        pool: pool(workload),
         environment,
         gpus,
         recordsPath: join(trialDir(context.runDir, trial.id), 'records.jsonl'),
         signal,
-        onPhase: (phase, progress) => context.onPhase(current, phase, progress),
+        onPhase,
       });
+      // After the measurement, which must find the engine as the trials before found theirs.
+      const stressed =
+        trial.purpose === 'confirmation' && !measured.engineLost
+          ? await stressBurst(running, configuration, { ...context, pool, onPhase })
+          : {};
+      const { engineLost, ...outcome } = { ...measured, ...stressed };
       const { effectiveSettings } = running;
       const times = { ...(trial === first ? startTimes : {}), ...outcome.times };
       const failure = outcome.failure && withChanges(outcome.failure, proposal);
@@ -111,6 +130,29 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
   } finally {
     await running.engineProcess.stop();
   }
+}
+
+async function simulated(
+  context: TrialContext & { readonly simulation: Simulation },
+  proposal: Proposal,
+  planned: Planned,
+  starts: boolean,
+): Promise<void> {
+  const { study, simulation, signal } = context;
+  const { configuration } = proposal;
+  const begun = begin(context, planned);
+  context.onPhase(begun, 'measuring');
+  const outcome = await simulateTrial(simulation, {
+    trial: planned,
+    workload: workloadNamed(study, planned.workload),
+    starts,
+    recordsPath: join(trialDir(context.runDir, planned.id), 'records.jsonl'),
+    signal,
+  });
+  const engine = engineNamed(configuration.engine);
+  const servingCommand = commandWords(servingCommandOf(engine, study, configuration, firstPort));
+  const failure = outcome.failure && withChanges(outcome.failure, proposal);
+  end(context, begun, { ...outcome, ...(failure ? { failure } : {}), servingCommand });
 }
 
 /** What is different from the configuration that it was derived from is where to look. */
@@ -159,9 +201,11 @@ function plan(store: Store, { configuration, measure, stage, reason }: Proposal)
 }
 
 function begin(context: TrialContext, planned: Planned): Trial {
-  const trial = { ...planned, beganAt: wallTime() };
-  makeFolder(trialDir(context.runDir, trial.id));
+  const trial = { ...planned, beganAt: timeIn(context) };
+  // First, so that no folder is made anew in place of one that was removed.
   context.store.begin(trial);
+  const dir = trialDir(context.runDir, trial.id);
+  onRunDisk(dir, () => makeFolder(dir));
   return trial;
 }
 
@@ -174,10 +218,12 @@ function end(
   const { study } = context;
   // A quantized checkpoint is served under a name of its own.
   const command = loadCommand(server.baseUrl, server.model ?? study.model, workloadNamed(study, trial.workload));
-  const finished: FinishedTrial = { ...trial, ...rest, loadCommand: command, endedAt: wallTime() };
+  const finished: FinishedTrial = { ...trial, ...rest, loadCommand: command, endedAt: timeIn(context) };
   context.store.finish(finished);
   context.onFinished(finished);
 }
+
+const timeIn = ({ simulation }: TrialContext): string => simulation?.clock.time() ?? wallTime();
 
 /** Why a configuration is not even started: its engine's own rules say that it cannot work. */
 function refusal(study: StudySpec, { configuration }: Proposal): Failure | undefined {

@@ -1,34 +1,37 @@
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Environment } from '../engines/engine.ts';
 import { now, wallTime } from '../kit/clock.ts';
 import { InputError, systemCode } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 import { checkOpenFiles } from '../load/preflight.ts';
-import { acquireLock } from '../processes/lock.ts';
+import { acquireLock, type Lock } from '../processes/lock.ts';
 import { leftoverIn, reap } from '../processes/reap.ts';
-import type { Gpu } from '../records/gpu.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal } from '../records/trial.ts';
 import { decide } from '../search/decisions.ts';
-import { nextProposals, reservedTrials } from '../search/plan.ts';
+import { nextProposals, reservedTrials, withoutUnfit } from '../search/plan.ts';
 import { strategies } from '../search/table.ts';
-import { createStore, isRun, openStore, type Store } from '../store/store.ts';
-import { gpusOf } from '../telemetry/gpus.ts';
+import { folderReplaced } from '../store/guarded.ts';
+import { createStore, isRun, openStore, type RunStart, type Store } from '../store/store.ts';
 import { describeMachine } from '../telemetry/machine.ts';
+import type { Checkpoint } from '../weights/checkpoint.ts';
+import { expectListening } from './attached.ts';
+import { begunSpace } from './begun.ts';
 import { lockGpus } from './gpu-lock.ts';
-import { endLeftIn, engineNamed } from './places.ts';
-import type { StudyFile } from './read.ts';
+import type { LoadedStudy } from './load-study.ts';
+import { declaredEngine, endLeftIn, engineNamed } from './places.ts';
+import { secretsOf } from './secrets.ts';
+import { checkServedModels } from './served-model.ts';
+import { isUncalibrated, prepareSimulation, type Simulation } from './simulated/simulation.ts';
+import { isSimulated, otherKind } from './simulated/study.ts';
 import { spanned } from './span.ts';
 import { measureProposal, type TrialContext, trialDir } from './trial.ts';
 import { checkpointsOf, fetchWeights } from './weights.ts';
 
-/** What a study is run with. */
-export interface TuneOptions {
-  /** As `loadStudy` gave them. */
-  readonly file: StudyFile;
-  readonly space: SearchSpace;
+/** What a study is run with, besides what `loadStudy` gave. */
+export interface TuneOptions extends LoadedStudy {
   /** Folder of the run. */
   readonly runDir: string;
   /** Go on with an unfinished run instead of refusing its folder. */
@@ -41,9 +44,9 @@ export interface TuneOptions {
 /** How far a study is, for whoever shows it. */
 export interface TuneProgress {
   readonly finishedTrials: number;
-  /** Trials in all, as far as can be told now: some close calls are counted in. */
+  /** Trials in all, as far as can be told now: some close calls are counted in. After the last one exactly those that there are. */
   readonly expectedTrials: number;
-  /** Seconds that they will take, from the mean of those that are over; null before the first. */
+  /** Seconds that they will take, from the mean of those that are over; null before the first and after the last. */
   readonly remainingS: number | null;
 }
 
@@ -78,34 +81,37 @@ export interface TuneResult {
  * @throws Interrupted (the signal's reason) after the running engine is gone
  */
 export async function tune(options: TuneOptions, events: TuneEvents): Promise<TuneResult> {
-  const { file, space, runDir, environment, signal } = options;
+  const { file, gpus, runDir, environment, signal } = options;
   const resuming = isRun(runDir);
   if (resuming && !options.resume) {
     // Says so when another process is at work on it; only then is resuming no remedy.
     acquireLock(runDir).release();
     throw occupied(runDir);
   }
-  checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
-  const checkpoints = await checkpointsOf(file.study, space, environment, signal);
+  const simulation = isSimulated(file.study) ? await prepareSimulation(file, environment, signal) : undefined;
+  const checkpoints = simulation ? [] : await lookAround(options);
   makeRunFolder(runDir);
-  using _lock = acquireLock(runDir);
-  const gpus = await gpusOf(environment, signal);
+  using lock = acquireLock(runDir);
   using _gpus = gpus.length > 0 ? lockGpus() : undefined;
-  using store = resuming
-    ? openStore(runDir)
-    : createStore(runDir, {
-        study: file.study,
-        studyText: file.text,
-        space,
-        machine: await describeMachine(environment, signal),
-        ...(checkpoints.length === 0
-          ? {}
-          : { weights: checkpoints.map(({ name, commit, bytes }) => ({ name, commit, bytes })) }),
-        servetuneVersion: options.servetuneVersion,
-        simulated: false,
-        beganAt: wallTime(),
-      });
-  if (resuming) refuseChangedStudy(store, file, space);
+  const secrets = secretsOf(file.study, environment);
+  const begins = (): RunStart =>
+    secrets.concealStart({
+      study: file.study,
+      studyText: file.text,
+      space: options.space,
+      machine: simulation?.machine ?? describeMachine(gpus),
+      ...(checkpoints.length === 0
+        ? {}
+        : { weights: checkpoints.map(({ name, commit, bytes }) => ({ name, commit, bytes })) }),
+      servetuneVersion: options.servetuneVersion,
+      simulated: simulation !== undefined,
+      ...(simulation && isUncalibrated(simulation.parameters) ? { uncalibrated: true } : {}),
+      beganAt: simulation?.clock.time() ?? wallTime(),
+    });
+  using store = secrets.concealing(resuming ? openStore(runDir) : createStore(runDir, begins()));
+  const other = otherKind(store.start(), simulation !== undefined, runDir);
+  if (other) throw new InputError([other]);
+  const space = resuming ? begunSpace(store.start(), file, options.space) : options.space;
   store.setEnded(null);
   await endLeftovers(runDir, store, environment);
   const forgotten = store.forgetRunning();
@@ -118,9 +124,25 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
     forgotten: forgotten.length,
     nothingToResume: options.resume && !resuming,
   });
-  await fetchWeights(checkpoints, environment, signal, events.onPrepare);
-  await prepareEngines(file.study, space, environment, signal, events);
-  return await runPlan(options, gpus, space, store, events);
+  if (simulation) simulation.clock.goOn(store.finished());
+  else {
+    await fetchWeights(checkpoints, environment, signal, events.onPrepare);
+    await prepareEngines(file.study, space, environment, signal, events);
+  }
+  return await runPlan({ ...options, space, ...(simulation ? { simulation } : {}) }, store, lock, {
+    ...events,
+    onFinished: (trial, progress) => events.onFinished(secrets.conceal(trial), progress),
+  });
+}
+
+/** What a study needs that is not started here or not here yet. Throws an InputError with what is not to be had. */
+async function lookAround({ file, space, environment, signal }: TuneOptions): Promise<readonly Checkpoint[]> {
+  checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
+  for (const { url } of file.study.engines.map(declaredEngine)) {
+    if (url !== undefined) await expectListening(new URL(url), signal);
+  }
+  await checkServedModels(file.study, signal);
+  return await checkpointsOf(file.study, space, environment, signal);
 }
 
 /** Ends engines of trials that never ended, should they still live: owner and watchdog were killed together. */
@@ -138,17 +160,30 @@ export async function endLeftovers(
 }
 
 async function runPlan(
-  options: TuneOptions,
-  gpus: readonly Gpu[],
-  space: SearchSpace,
+  options: TuneOptions & { readonly simulation?: Simulation },
   store: Store,
+  lock: Lock,
   events: TuneEvents,
 ): Promise<TuneResult> {
+  const { space, gpus, simulation } = options;
   const { study } = options.file;
   const strategy = strategies.find((s) => s.name === study.strategy);
   if (!strategy) throw new Error(`no strategy ${study.strategy}`); // the schema's names are the table's
   const session = { began: now(), trials: 0 };
-  const progress = (): TuneProgress => estimate(study, space, store.finished(), session);
+  const nextProposal = (finished: readonly FinishedTrial[]): Proposal | undefined => {
+    const left = study.budget.max_trials - finished.length;
+    if (left <= 0) return undefined;
+    const budgetSpent = isBudgetSpent(study, finished);
+    const [proposal] = nextProposals(strategy, { study, space, budgetSpent }, finished, [], 1);
+    return proposal && { ...proposal, measure: proposal.measure.slice(0, left) };
+  };
+  const progress = (): TuneProgress => {
+    const finished = store.finished();
+    const isLast = nextProposal(finished) === undefined;
+    return isLast
+      ? { finishedTrials: finished.length, expectedTrials: finished.length, remainingS: null }
+      : estimate(study, space, finished, session);
+  };
   const context: TrialContext = {
     study,
     runDir: options.runDir,
@@ -157,6 +192,7 @@ async function runPlan(
     signal: options.signal,
     gpus,
     pools: new Map(),
+    ...(simulation ? { simulation } : {}),
     onPhase: events.onPhase,
     onFinished(trial) {
       session.trials++;
@@ -165,16 +201,14 @@ async function runPlan(
   };
   for (;;) {
     options.signal.throwIfAborted();
-    const finished = store.finished();
-    const left = study.budget.max_trials - finished.length;
-    if (left <= 0) break;
-    const budgetSpent = isBudgetSpent(study, finished);
-    const [proposal] = nextProposals(strategy, { study, space, budgetSpent }, finished, [], 1);
+    // Without it another servetune could be at work in the same folder by now. The database sees to itself.
+    if (!lock.isHeld()) throw folderReplaced(options.runDir, basename(lock.path));
+    const proposal = nextProposal(store.finished());
     if (!proposal) break;
     events.onProposal(proposal, progress());
-    await measureProposal(context, { ...proposal, measure: proposal.measure.slice(0, left) });
+    await measureProposal(context, proposal);
   }
-  store.setEnded(wallTime());
+  store.setEnded(simulation?.clock.time() ?? wallTime());
   const { winner } = decide(study, space, store.finished(), true);
   return { runDir: options.runDir, qualified: winner.value !== null };
 }
@@ -184,7 +218,7 @@ export function isBudgetSpent(study: StudySpec, finished: readonly FinishedTrial
   const { max_trials, max_duration_s } = study.budget;
   // Counts the search only, so that the answer does not change while the reserve is being used.
   const searched = finished.filter((t) => t.purpose === 'baseline' || t.stage !== undefined);
-  if (searched.length + reservedTrials(study.workloads.length) >= max_trials) return true;
+  if (searched.length + reservedTrials(study, finished) >= max_trials) return true;
   const spentS = searched.reduce((sum, t) => sum + (Date.parse(t.endedAt) - Date.parse(t.beganAt)) / 1000, 0);
   return max_duration_s !== undefined && spentS >= max_duration_s;
 }
@@ -195,7 +229,8 @@ function estimate(
   finished: readonly FinishedTrial[],
   session: { readonly began: number; readonly trials: number },
 ): TuneProgress {
-  const done = (purpose: FinishedTrial['purpose']): number => finished.filter((t) => t.purpose === purpose).length;
+  const lasting = withoutUnfit(finished);
+  const done = (purpose: FinishedTrial['purpose']): number => lasting.filter((t) => t.purpose === purpose).length;
   const left = (planned: number, purpose: FinishedTrial['purpose']): number => Math.max(0, planned - done(purpose));
   const { complete, stages } = decide(study, space, finished, isBudgetSpent(study, finished));
   const ahead = space.stages.slice(complete ? space.stages.length : Math.max(0, stages.length - 1));
@@ -261,21 +296,3 @@ const occupied = (runDir: string): InputError =>
       hint: 'go on with --resume, start over with --fresh, or choose another folder with --run',
     },
   ]);
-
-/** A resumed study must be the study that was begun: trials of another one would be compared with its trials. */
-function refuseChangedStudy(store: Store, file: StudyFile, space: SearchSpace): void {
-  const before = store.start();
-  if (JSON.stringify([before.study, before.space]) === JSON.stringify([file.study, space])) return;
-  const changed = Object.keys(file.study).filter(
-    (key) =>
-      JSON.stringify(before.study[key as keyof StudySpec]) !== JSON.stringify(file.study[key as keyof StudySpec]),
-  );
-  const what = changed.length > 0 ? changed : ['engine versions'];
-  throw new InputError([
-    {
-      place: file.place(changed.slice(0, 1)),
-      message: `the study is not the one that this run began with (changed: ${what.join(', ')})`,
-      hint: 'undo the change, or choose another folder with --run',
-    },
-  ]);
-}

@@ -1,17 +1,19 @@
-import type { Environment } from '../engines/engine.ts';
+import type { Engine, Environment } from '../engines/engine.ts';
 import { sleep } from '../kit/clock.ts';
-import type { Exit } from '../processes/supervisor.ts';
+import { messageOf, ServetuneError } from '../kit/errors.ts';
+import type { Exit, Supervised } from '../processes/supervisor.ts';
 import type { Gpu } from '../records/gpu.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import { chooseTokenizer } from '../tokenizers/choose.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
-import { classify, type Failure } from './failure.ts';
+import { describeExit, watchdogLost } from './becomes-ready.ts';
+import { classify, type Failure, keptLogLines } from './failure.ts';
 import { type Observation, type Observed, observe } from './observed.ts';
 import { type PromptPool, warmupsOf } from './prompts.ts';
 import { leftOut } from './ready.ts';
-import { describeExit, type RunningEngine, watchdogLost } from './running-engine.ts';
+import type { RunningEngine } from './running-engine.ts';
 import { type LoadPhase, type PhaseProgress, runWorkload, studyPercentiles, type WorkloadRun } from './workload.ts';
 
 export type LoadOutcome = Pick<
@@ -40,16 +42,13 @@ export async function underLoad(
   const { engine, engineProcess, baseUrl, model, refusedFields } = runningEngine;
   const { limits, signal, environment, gpus } = context;
   const target = { baseUrl, model };
-  const died = new AbortController();
-  const exited = engineProcess.exited.then((exit) => {
-    died.abort();
-    return exit;
-  });
-  const both = AbortSignal.any([signal, died.signal]);
+  const { died, exited } = endOf(engineProcess);
+  const both = AbortSignal.any([signal, died]);
   let run: WorkloadRun;
   let observation: Observation | undefined;
   let observed: Observed = {};
   let tokenizer: Tokenizer | undefined;
+  let keptCache: { readonly error: unknown } | undefined;
   try {
     ({ tokenizer } = await chooseTokenizer({ ...target, env: context.environment, signal: both }));
     run = await runWorkload(target, {
@@ -65,7 +64,10 @@ export async function underLoad(
       onPhase: context.onPhase,
       ...(refusedFields.length > 0 ? { more: { extraBody: leftOut(refusedFields) } } : {}),
       async beforeMeasuring() {
-        await engine.resetCache?.(baseUrl, both);
+        await engine.resetCache?.(baseUrl, both).catch((error: unknown) => {
+          keptCache = { error };
+          throw error;
+        });
         observation = await observe(runningEngine, gpus, environment, both);
       },
     });
@@ -73,9 +75,12 @@ export async function underLoad(
     const window = { fromS: startS, toS: startS + durationS };
     observed = (await observation?.finish(window, run.summary.outputTokens)) ?? {};
   } catch (error) {
+    // When an engine dies its sockets close before its end is reported.
+    if (keptCache) await Promise.race([exited, sleep(1, signal)]);
     signal.throwIfAborted();
-    if (!died.signal.aborted) throw error;
-    const message = deathMessage(await exited);
+    if (keptCache && !died.aborted) return cacheKept(keptCache.error, engine, engineProcess.logTail(400));
+    if (!died.aborted) throw error;
+    const message = deathMessage(await exited, 'load');
     return {
       ...classify(engine, { fate: 'crashed_under_load', message }, engineProcess.logTail(400)),
       times: {},
@@ -92,8 +97,8 @@ export async function underLoad(
   const measured = { summary, client, times: { warmupS, loadS }, ...observed };
   const failed = (failure: Failure, engineLost = true): LoadOutcome => ({ ...failure, ...measured, engineLost });
   const log = engineProcess.logTail(400);
-  if (died.signal.aborted) {
-    const message = deathMessage(await exited);
+  if (died.aborted) {
+    const message = deathMessage(await exited, 'load');
     return failed(classify(engine, { fate: 'crashed_under_load', message }, log));
   }
   if (run.load.ended === 'hung') {
@@ -120,7 +125,36 @@ export async function underLoad(
   return { fate: 'measured', ...measured, engineLost: false };
 }
 
-function deathMessage(exit: Exit): string {
+/**
+ * The engine would not forget its cached prefixes, so that what a load finds in the cache is not what the loads of other
+ * trials find. Random warm-up prompts share none with those that are measured, but lines of a sonnet, rows of a file
+ * without a tokenizer and the warm-ups of vLLM's own client do, and so do the workloads of one start among each other. A
+ * figure that may be too good is no figure; so nothing is measured, and the study goes on.
+ */
+function cacheKept(error: unknown, engine: Engine, log: readonly string[]): LoadOutcome {
+  const hangs = error instanceof ServetuneError && error.code === 'no_answer';
+  const hint = (error instanceof ServetuneError && error.hint) || 'see the engine log';
+  const message = `the prefix cache cannot be reset: ${messageOf(error)}`;
+  if (hangs) return { ...classify(engine, { fate: 'hung', message, hint }, log), times: {}, engineLost: true };
+  const failure = { message, hint, logTail: log.slice(-keptLogLines) };
+  return { fate: 'invalid_measurement', failure, times: {}, engineLost: false };
+}
+
+/** The end of an engine as a signal, for what must not outlast it, and how it went. */
+export function endOf({ exited }: Pick<Supervised, 'exited'>): {
+  readonly died: AbortSignal;
+  readonly exited: Promise<Exit>;
+} {
+  const died = new AbortController();
+  const told = exited.then((exit) => {
+    died.abort();
+    return exit;
+  });
+  return { died: died.signal, exited: told };
+}
+
+/** That an engine ended, and under what. Throws when it was no fault of its own. */
+export function deathMessage(exit: Exit, under: string): string {
   if (exit.watchdogLost) throw watchdogLost();
-  return `the engine ended under load (${describeExit(exit)})`;
+  return `the engine ended under ${under} (${describeExit(exit)})`;
 }

@@ -1,4 +1,5 @@
 import { promptsHash } from '../datasets/hash.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
 import { endpointNamed } from '../endpoints/table.ts';
 import { now } from '../kit/clock.ts';
 import { type Arrivals, atOnce } from '../load/arrivals.ts';
@@ -14,12 +15,13 @@ import type { ClientHealth, GoodputLimits, Summary } from '../records/summary.ts
 import { type Sampling, sampling, type WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import { type PromptMaking, type PromptPool, warmupsOf } from './prompts.ts';
+import { fieldsLeftOut, refusalNotes } from './ready.ts';
 import { recount } from './recount.ts';
 
 /** Percentiles that every summary of a study has. */
 export const studyPercentiles = [90, 95, 99] as const;
 
-export type LoadPhase = 'preparing prompts' | 'warming up' | 'measuring';
+export type LoadPhase = 'preparing prompts' | 'warming up' | 'measuring' | 'stress burst';
 
 /** What a phase has got to: prompts made, or requests sent. */
 export type PhaseProgress = LoadProgress | { readonly made: number; readonly of: number };
@@ -131,6 +133,7 @@ export async function runWorkload(
   const beganAt = new Date(Date.now() - load.durationS * 1000);
   // Whoever interrupts does not want to wait for that.
   const records = tokenizer && !signal.aborted ? await recount(load.records, tokenizer, signal) : load.records;
+  const refused = refusedOf(requests, { ...plan.ask, model: target.model }, endpoint, options);
   const summary = summarize(records, {
     asked: load.asked,
     percentiles: options.percentiles,
@@ -138,10 +141,13 @@ export async function runWorkload(
     requestRate: offeredRate(plan.arrivals),
     maxConcurrency: plan.maxConcurrency,
     generates: endpoint.generates,
-    notes: pool.notes,
+    notes: [...pool.notes, ...refusalNotes(refused)],
   });
   const problems = [
-    ...sanityProblems(summary, { pinnedOutput: workload.ignore_eos && endpoint.generates }),
+    ...sanityProblems(summary, {
+      pinnedOutput: workload.ignore_eos && endpoint.generates,
+      ...(refused.includes('ignore_eos') ? { unpinnedBy: 'since the server refuses the field ignore_eos' } : {}),
+    }),
     ...(load.ranOut === undefined ? [] : [load.ranOut]),
     ...(load.client.verdict === 'client_bound' && !options.client?.allowBound
       ? [`client-bound: ${load.client.reason}`]
@@ -149,6 +155,17 @@ export async function runWorkload(
   ];
   const hash = promptsHash(requests.slice(0, load.asked));
   return { load, records, summary, client: load.client, problems, promptsHash: hash, warmupS, loadS, beganAt };
+}
+
+/** Fields that the server refuses, of those that the requests would have. */
+function refusedOf(
+  [request]: readonly RequestSpec[],
+  ask: Parameters<Endpoint['body']>[1],
+  endpoint: Endpoint,
+  { more }: WorkloadRunOptions,
+): readonly string[] {
+  const body = request === undefined ? {} : endpoint.body(request, ask);
+  return fieldsLeftOut(more?.extraBody).filter((field) => body[field] !== undefined);
 }
 
 /** The plan of the measured load, all but its requests. */

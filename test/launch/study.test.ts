@@ -31,7 +31,10 @@ const portIn = (command: readonly string[]): number => Number(command[command.in
 type Ways = Readonly<Record<number, Does>>;
 
 /** Starts a small study in which each way of misbehaving is an alternative. */
-function studyOf(ways: Ways, { engine = 'vllm', flag = '--max-num-seqs', all = {} as Does, more = '' } = {}) {
+function studyOf(
+  ways: Ways,
+  { engine = 'vllm', flag = '--max-num-seqs', all = {} as Does, more = '', limits = '' } = {},
+) {
   const alternatives = Object.keys(ways).map((n) => `{ max_running_requests: ${n} }`);
   const path = join(dir, 'study.yaml');
   writeFileSync(
@@ -44,7 +47,7 @@ baseline: { engine: ${engine} }
 stages: [{ name: one, alternatives: [${alternatives.join(', ')}] }]
 workloads: [{ name: chat, random_input_len: 16, random_output_len: 8, num_prompts: 24, max_concurrency: 4 }]
 repeats: { close_calls: 0 }
-limits: { start_timeout_s: 20, load_timeout_s: 30, stall_timeout_s: 3 }
+limits: { start_timeout_s: 20, load_timeout_s: 30, stall_timeout_s: 3${limits && `, ${limits}`} }
 ${more}`,
   );
   const journalPath = join(dir, 'journal');
@@ -106,11 +109,20 @@ describe('a study goes on', () => {
       102: { bind: 'late', sigterm: 137, ...left },
       // Nobody but this side counts its tokens then.
       103: { refuses: ['stream_options'], says: ' the' },
+      104: { refuses: ['ignore_eos'], endsAfter: 4 },
     }).ended;
     expect(code).toBe(0);
     const trials = trialsOf(runDir());
     expect(fateOf(trials, 101)?.times.startS).toBeGreaterThan(1);
     for (const way of [101, 102, 103]) expect(reasonAgainst(fateOf(trials, way))).toBeUndefined();
+    const warnings = (way: number): string => fateOf(trials, way)?.summary?.warnings.join('\n') ?? '';
+    expect(warnings(102)).not.toContain('refuses');
+    expect(warnings(103)).toMatch(/refuses the field stream_options, .* counted on this side/);
+    expect(warnings(104)).toMatch(/refuses the field ignore_eos, .* not pinned/);
+    expect(fateOf(trials, 104)).toMatchObject({
+      fate: 'invalid_measurement',
+      failure: { message: expect.stringContaining('not pinned, since the server refuses the field ignore_eos') },
+    });
     expectOneAtATime();
   });
 
@@ -121,6 +133,63 @@ describe('a study goes on', () => {
     const trials = trialsOf(runDir());
     expect(trials.length).toBeLessThanOrEqual(6);
     expect(trials.filter((t) => t.fate === 'start_failed').length).toBeGreaterThan(0);
+  });
+});
+
+/** A start serves a probe, 4 warm-ups and 24 requests; the 40th is one of the burst. */
+const inBurst = 40;
+
+describe('a winner that its stress burst breaks', () => {
+  const fast = { tokenS: 0.004 };
+  const slower = { tokenS: 0.01 };
+  const lastOf = (purpose: FinishedTrial['purpose']): FinishedTrial | undefined =>
+    trialsOf(runDir()).findLast((t) => t.purpose === purpose);
+
+  it.each([
+    ['crashed_under_load', { diesAtRequest: inBurst, diesWith: 'SIGKILL' }],
+    ['out_of_memory', { diesAtRequest: inBurst, lastWords: 'torch.OutOfMemoryError: CUDA out of memory.' }],
+    ['hung', { hangsAtRequest: inBurst, sigterm: 'ignored' }],
+  ])('is %s, and the runner-up is recommended', async (fate, way) => {
+    const { code, stdout, stderr } = await studyOf({ 101: { ...fast, ...way }, 102: slower }).ended;
+    expect(stderr).not.toContain('fault of servetune');
+    expect(code).toBe(0);
+    const trials = trialsOf(runDir());
+    const confirmations = trials.filter((t) => t.purpose === 'confirmation');
+    expect(confirmations.map((t) => [t.configuration.settings.max_running_requests, t.fate])).toEqual([
+      [101, fate],
+      [102, 'measured'],
+    ]);
+    const [broken, held] = confirmations;
+    expect(broken?.failure?.message).toContain('stress burst of 101 requests of 16 + 8 tokens');
+    expect(broken?.failure?.hint).toContain('max_running_requests');
+    expect(broken?.summary?.ok).toBe(24);
+    expect(broken?.stress).toMatchObject({ requests: 101, promptTokens: 16, outputTokens: 8 });
+    expect(broken?.stress?.failed).toBeGreaterThan(0);
+    expect(held?.stress).toMatchObject({ requests: 102, failed: 0 });
+    expect(held?.stress?.durationS).toBeGreaterThan(0.05);
+    expect(held?.summary?.asked).toBe(24);
+    expect(stdout + stderr).toMatch(/Recommended\s.*--max-num-seqs 102/);
+    // Only confirmations are stressed, and the recorded start of the stand-in compiled its graphs.
+    expect(trials.filter((t) => t.stress && t.purpose !== 'confirmation')).toEqual([]);
+    expect(trials[0]?.times.compileCache).toBe('cold');
+    expectOneAtATime();
+  });
+
+  it('wins all the same when the engine refuses what is too much for it', async () => {
+    const { code } = await studyOf({ 101: { ...fast, refusesAtRequest: inBurst } }).ended;
+    expect(code).toBe(0);
+    expect(lastOf('confirmation')).toMatchObject({ fate: 'measured', stress: { requests: 101, failed: 101 - 10 } });
+  });
+
+  it('is sent none where the study says so, and a smaller one where it says how many tokens', async () => {
+    const way = { ...fast, diesAtRequest: inBurst };
+    const none = await studyOf({ 101: way }, { limits: 'stress_burst_tokens: 0' }).ended;
+    expect(none.code).toBe(0);
+    expect(lastOf('confirmation')).toMatchObject({ fate: 'measured' });
+    expect(lastOf('confirmation')?.stress).toBeUndefined();
+    dir = emptyFolder();
+    await studyOf({ 101: way }, { limits: 'stress_burst_tokens: 200' }).ended;
+    expect(lastOf('confirmation')).toMatchObject({ fate: 'measured', stress: { requests: 8, failed: 0 } });
   });
 });
 

@@ -78,6 +78,7 @@ async function live(kind, behaviour, argv) {
     process.exit(sigterm === 'ignored while loading' ? 0 : sigterm);
   });
   startWorkers(behaviour);
+  if (behaviour.daemonS !== undefined) setTimeout(startDaemon, behaviour.daemonS * 1000);
 
   const option = (...flags) => flags.map((flag) => argv[argv.indexOf(flag) + 1 || argv.length]).find(Boolean);
   const positional = argv.find((word, i) => !word.startsWith('-') && !(argv[i - 1] ?? '').startsWith('-'));
@@ -136,6 +137,12 @@ function startWorkers({ workers = 0, workersAre = 'loyal', workersIn = 'group' }
     worker.channel?.unref();
     say(`worker pid=${worker.pid}`);
   }
+}
+
+/** A process that has left its parents, its session and its outputs as soon as it runs: what looks now and then misses it. */
+function startDaemon() {
+  const inner = '(exec setsid sleep 300 </dev/null >/dev/null 2>&1 &); exit 0';
+  spawn('setsid', ['sh', '-c', inner], { stdio: 'ignore' });
 }
 
 /** Ends as a crash does: without a word to whoever is waiting, and without its workers. */

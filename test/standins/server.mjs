@@ -27,6 +27,8 @@ export function serverOf(kind, behaviour, { model, say, die }) {
 
   function answer(request, response) {
     const path = request.url.split('?')[0];
+    const odd = behaviour.routes?.[path];
+    if (odd !== undefined && since() >= 0) return oddAnswer(odd, response);
     if (path === '/health' || path === '/health_generate') {
       return response.writeHead(since() >= healthS ? 200 : 503).end();
     }
@@ -68,6 +70,7 @@ export function serverOf(kind, behaviour, { model, say, die }) {
       }
       served++;
       if (served >= behaviour.diesAtRequest) return die();
+      if (served >= behaviour.refusesAtRequest) return refuse(response, 'The queue is full.');
       // The socket stays open, and not a byte comes.
       if (served >= behaviour.hangsAtRequest) return;
       stream(response, events, body);
@@ -75,7 +78,8 @@ export function serverOf(kind, behaviour, { model, say, die }) {
   }
 
   function stream(response, { first, tokens, last, usage }, body) {
-    const count = body.max_completion_tokens ?? body.max_tokens;
+    const most = body.max_completion_tokens ?? body.max_tokens;
+    const count = body.ignore_eos ? most : Math.min(most, behaviour.endsAfter ?? most);
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     const send = (event) => response.write(`data: ${JSON.stringify({ ...event, model })}\n\n`);
     for (const event of first) send(event);
@@ -104,6 +108,20 @@ export function serverOf(kind, behaviour, { model, say, die }) {
       readyS = performance.now() / 1000;
     },
   };
+}
+
+/** What another program would answer, or one that is broken; see README.md. */
+function oddAnswer({ hangs, endless, bytes, status = 200, type = 'text/html', body = '' }, response) {
+  if (hangs) return;
+  if (bytes !== undefined) return response.socket.end(bytes);
+  response.writeHead(status, { 'content-type': type });
+  if (!endless) return response.end(body);
+  const piece = Buffer.alloc(1 << 16, 'a');
+  const fill = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on('drain', fill);
+  fill();
 }
 
 /** A token's event with other text; as it was recorded where none is given. */

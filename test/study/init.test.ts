@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -6,9 +6,10 @@ import { engines } from '../../src/engines/table.ts';
 import { InputError } from '../../src/kit/errors.ts';
 import type { Gpu } from '../../src/records/gpu.ts';
 import type { ModelShape } from '../../src/records/model-shape.ts';
+import { gpusAskedFor } from '../../src/study/init/facts.ts';
 import { neededGpus } from '../../src/study/init/parallel.ts';
 import { mergeStages } from '../../src/study/init/stages.ts';
-import { workloadsFor } from '../../src/study/init/workloads.ts';
+import { leftOut, workloadsFor } from '../../src/study/init/workloads.ts';
 import { defaultStudy, draftStudy, type StudyFacts, studyName } from '../../src/study/init.ts';
 import { parseStudy } from '../../src/study/read.ts';
 import { resolveStudy } from '../../src/study/resolve.ts';
@@ -109,6 +110,11 @@ describe('a default study', () => {
     const { study } = await checked(defaultStudy('some/70B', facts, gpuEngines), facts);
     expect(study.baseline).toMatchObject({ tensor_parallel: 4 });
     for (const alternative of study.stages[0]?.alternatives ?? []) expect(alternative.tensor_parallel).toBe(4);
+    for (const { name, host } of gpuEngines) {
+      const { space } = await checked(defaultStudy('some/70B', facts, [{ name, host }]), facts);
+      const all = space.stages.flatMap(({ alternatives }) => alternatives).map(({ settings }) => settings);
+      expect(all.filter((s) => s.data_parallel !== undefined || Number(s.tensor_parallel ?? 4) < 4)).toEqual([]);
+    }
   });
 
   it('keeps versions, hosts and interpreters', async () => {
@@ -148,6 +154,25 @@ describe('its parts', () => {
     const names = (maxPositions: number | undefined) => workloadsFor({ onCpu: false, maxPositions }).map((w) => w.name);
     expect(names(undefined)).toContain('very-long');
     expect(names(8192)).toEqual(['sharegpt', 'short', 'medium', 'long']);
+    expect(names(2048)).toEqual(['short']);
+    expect(leftOut({ onCpu: false, maxPositions: 8192 }).map((w) => w.name)).toEqual(['very-long']);
+    const [own, ...none] = workloadsFor({ onCpu: false, maxPositions: 128 });
+    expect(none).toEqual([]);
+    expect((own?.random_input_len ?? 0) + (own?.random_output_len ?? 0)).toBeLessThanOrEqual(64);
+    expect(workloadsFor({ onCpu: true, maxPositions: 100 })[0]?.random_input_len).toBeLessThan(64);
+  });
+
+  it('says which were left out', async () => {
+    const facts = { gpus: [h100], shape: { ...qwen3, maxPositions: 4096 } };
+    const text = defaultStudy(model, facts, gpuEngines);
+    expect(text).toContain(
+      '# Left out, since the model takes 4096 tokens: long (up to 4264) and very-long (up to 32164)',
+    );
+    expect((await checked(text, facts)).study.workloads.map(({ name }) => name)).toEqual([
+      'sharegpt',
+      'short',
+      'medium',
+    ]);
   });
 
   it('merges stages of one name, and equal alternatives', () => {
@@ -222,6 +247,82 @@ describe('what is found here', () => {
     const named = ['vllm@0.11.0', 'vllm@0.25.1'];
     const { engines: found } = await draftStudy(model, { named, host: 'uv' }, environment, signal);
     expect(found.map(({ version, host }) => `${version} ${host}`)).toEqual(['0.11.0 uv', '0.25.1 uv']);
+  });
+
+  it('is made for the GPUs that the environment shows only', async () => {
+    stand();
+    standIn(join(dir, 'bin'), {});
+    const shown = { ...environment, CUDA_VISIBLE_DEVICES: '' };
+    const { text, notes } = await draftStudy(model, {}, shown, signal);
+    expect(text).toContain('# Made for: no GPU found');
+    expect(notes).toEqual([expect.stringMatching(/^No stages for vllm: .*CUDA_VISIBLE_DEVICES= hides all of them/)]);
+  });
+
+  it('is made for GPUs that are elsewhere, when they are named', async () => {
+    const asked = { named: ['vllm@0.11.0'], gpus: { gpu: 'h100', count: 2 } };
+    const { text, notes } = await draftStudy(model, asked, environment, signal);
+    expect(notes).toEqual([]);
+    expect(text).toContain('# Made for: 2 x NVIDIA H100 SXM, 79 GiB, as it was named');
+    const { study } = await checked(text);
+    expect(study.stages.map(({ name }) => name)).toContain('parallelism');
+    expect(study.name).toBe('qwen3-14b-h100');
+    for (const gpu of ['A100 SXM 40GB', 'L4', 'H200', 'B200', 'RTX 4090', 'RTX 5090', 'MI300X']) {
+      const one = await draftStudy(model, { ...asked, gpus: { gpu, count: 1 } }, environment, signal);
+      expect((await checked(one.text)).study.stages.length).toBeGreaterThan(1);
+      expect(gpusAskedFor({ gpu, count: 1 })[0]?.computeCapability === null).toBe(gpu === 'MI300X');
+    }
+    const unknown = draftStudy(model, { ...asked, gpus: { gpu: 'H900', count: 1 } }, environment, signal);
+    await expect(unknown).rejects.toMatchObject({
+      problems: [{ place: '--gpu', hint: expect.stringContaining('H200') }],
+    });
+  });
+
+  it('says why there are no stages without a GPU', async () => {
+    const { notes } = await draftStudy(model, { named: ['vllm@0.11.0'] }, environment, signal);
+    expect(notes).toEqual([expect.stringMatching(/No stages for vllm: .*none was found here.*--gpu H100/)]);
+    expect((await draftStudy('tiny-qwen3', {}, environment, signal)).notes).toEqual([]);
+  });
+
+  it('keeps the interpreters that were named, also without --engines', async () => {
+    const pythons = ['vllm=/opt/v/bin/python', 'sglang@0.5.5.post1=/opt/s/bin/python'];
+    const { engines: found, text } = await draftStudy(model, { pythons }, environment, signal);
+    expect(found).toEqual([
+      { name: 'vllm', host: 'local', python: '/opt/v/bin/python' },
+      { name: 'sglang', version: '0.5.5.post1', host: 'local', python: '/opt/s/bin/python' },
+    ]);
+    expect((await checked(text)).study.engines).toHaveLength(2);
+    const one = await draftStudy(model, { named: ['vllm'], pythons: ['/v/python'] }, environment, signal);
+    expect(one.engines).toEqual([{ name: 'vllm', host: 'local', python: '/v/python' }]);
+    const stray = draftStudy(model, { named: ['vllm'], pythons: ['sglang=/s/python'] }, environment, signal);
+    await expect(stray).rejects.toThrow('sglang is not among the engines that are named');
+  });
+
+  it.each([
+    [model, ['llama.cpp'], /llama\.cpp serves GGUF files, and Qwen\/Qwen3-14B is none/],
+    [model, ['embedded'], /embedded serves GGUF files/],
+    ['tiny-qwen3', ['vllm'], /vllm is given models as a folder or by their name on a hub/],
+    [model, ['vllm@latest'], /“latest” is no version of vllm/],
+    [model, ['vllm@'], /“” is no version of vllm/],
+    [model, ['vllm@0.11.0', 'vllm@0.11.0'], /vllm@0\.11\.0 is named twice/],
+    [model, [], /names no engine/],
+  ])('is refused where the study could not run: %s with %j', async (name, named, expected) => {
+    const attempt = draftStudy(name, { named }, environment, signal);
+    await expect(attempt).rejects.toThrow(InputError);
+    await expect(attempt).rejects.toThrow(expected);
+  });
+
+  it('is refused for a model on this disk that is not whole', async () => {
+    const folder = join(dir, 'model');
+    mkdirSync(folder);
+    const draft = () => draftStudy(folder, { named: ['vllm'] }, environment, signal);
+    await expect(draft()).rejects.toThrow(/lacks config\.json and weights/);
+    writeFileSync(join(folder, 'config.json'), '{"num_hidden_layers": 4');
+    await expect(draft()).rejects.toThrow(/config\.json: cannot be read/);
+    writeFileSync(join(folder, 'config.json'), '{}');
+    await expect(draft()).rejects.toThrow(/lacks weights/);
+    writeFileSync(join(dir, 'text.gguf'), 'text');
+    const text = draftStudy(join(dir, 'text.gguf'), { named: ['embedded'] }, environment, signal);
+    await expect(text).rejects.toThrow(/not a GGUF file/);
   });
 
   it('names every engine that does not exist or lacks its version', async () => {

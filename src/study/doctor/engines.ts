@@ -30,7 +30,7 @@ const notInstalled =
 export async function engineFindings(
   environment: Environment,
   signal: AbortSignal,
-  { gpuCount }: { readonly gpuCount: number },
+  { gpuCount, needsOne = true }: { readonly gpuCount: number /** One must work here. */; readonly needsOne?: boolean },
 ): Promise<{ readonly findings: readonly Finding[]; readonly found: readonly FoundEngine[] }> {
   const [own, uv, docker] = await Promise.all([
     Promise.all(startable.map((engine) => localEngine(engine, environment, signal, gpuCount))),
@@ -48,7 +48,12 @@ export async function engineFindings(
   );
   return {
     found,
-    findings: [...own.map(({ finding }) => finding), ...uv, ...docker, ...(working.length === 0 ? [none] : [])],
+    findings: [
+      ...own.map(({ finding }) => finding),
+      ...uv,
+      ...docker,
+      ...(working.length === 0 && needsOne ? [none] : []),
+    ],
   };
 }
 
@@ -85,7 +90,7 @@ async function localEngine(
 }
 
 /** An engine that has a number of CPU threads computes there; of vLLM there is a build that does, which says so. */
-const computesOnCpu = (engine: Engine, version: string): boolean =>
+export const computesOnCpu = (engine: Engine, version: string): boolean =>
   'threads' in engine.settings.shape || /\+cpu\b/.test(version);
 
 /**
@@ -168,7 +173,7 @@ export function imagesOf(list: string): readonly string[] {
 }
 
 /** What a program printed; null with the reason where it failed. */
-async function answerOf(
+export async function answerOf(
   argv: readonly string[],
   environment: Environment,
   signal: AbortSignal,

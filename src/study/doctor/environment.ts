@@ -4,6 +4,7 @@ import { fetchedDataset } from '../../datasets/kept/fetch.ts';
 import type { Environment } from '../../engines/engine.ts';
 import { defaultCacheDir } from '../../kit/cache-dir.ts';
 import { hubCacheIn, hubHomeIn, isOn } from '../../kit/hub-cache.ts';
+import { invoked } from '../../kit/invocation.ts';
 import { formatList } from '../../kit/words.ts';
 import { type Finding, note, ok, problem } from './finding.ts';
 
@@ -74,7 +75,7 @@ export async function hubFindings(environment: Environment): Promise<readonly Fi
       ? note(
           'ShareGPT',
           'not downloaded: workloads of it would send a synthetic stand-in of the same lengths, and say so',
-          'npx servetune dataset fetch sharegpt',
+          invoked('dataset fetch sharegpt'),
         )
       : ok('ShareGPT', sharegpt),
   );

@@ -1,5 +1,6 @@
 import type { Environment } from '../../engines/engine.ts';
 import { ServetuneError } from '../../kit/errors.ts';
+import { invoked } from '../../kit/invocation.ts';
 import { formatBytes } from '../../kit/words.ts';
 import { findProgram } from '../../processes/programs.ts';
 import { nameOthers } from '../../processes/reap.ts';
@@ -27,11 +28,13 @@ export async function gpuFindings(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<{ readonly gpus: readonly Gpu[]; readonly findings: readonly Finding[] }> {
-  const { gpus, problem: broken } = await findGpus(environment, signal);
+  const { gpus, hidden, problem: broken } = await findGpus(environment, signal);
   if (broken !== undefined) {
     const hint = broken.hint ?? `look at what \`${broken.place}\` prints`;
     return { gpus, findings: [problem('driver', `${broken.place}: ${broken.message}`, hint)] };
   }
+  const unseen = hidden === undefined ? [] : [hiddenFinding(hidden.gpus, hidden.by)];
+  if (gpus.length === 0 && unseen.length > 0) return { gpus, findings: unseen };
   if (gpus.length === 0) {
     return { gpus, findings: [note('GPU', 'none found: only engines that compute on the CPU can be tuned')] };
   }
@@ -44,7 +47,7 @@ export async function gpuFindings(
     const holders = asked ? await unlessRefused(holdersOf(gpu, environment, signal), []) : [];
     findings.push(gpuFinding(gpu, { usedMiB, holders, mode: modes.get(gpu.uuid) }));
   }
-  return { gpus, findings: [...findings, ...persistenceFinding([...modes.values()]), ...mixFinding(gpus)] };
+  return { gpus, findings: [...findings, ...unseen, ...persistenceFinding([...modes.values()]), ...mixFinding(gpus)] };
 }
 
 /** What a tool does not tell is not known; that is no reason to end the examination. */
@@ -82,9 +85,17 @@ export function gpuFinding(
   return problem(
     what,
     message,
-    'servetune doctor --reap ends what earlier runs left; end others by their pid, or lower gpu_memory_fraction',
+    `${invoked('doctor --reap')} ends what earlier runs left; end others by their pid, or lower gpu_memory_fraction`,
   );
 }
+
+/** GPUs that engines would not see, and so no study of this shell. */
+export const hiddenFinding = (gpus: readonly Gpu[], by: string): Finding =>
+  note(
+    'hidden',
+    `${gpus.map(({ index, name }) => `GPU ${index} (${name})`).join(', ')}: by ${by}`,
+    `a study uses the others only; to use these, unset ${by.replace(/=\S*/g, '')}`,
+  );
 
 const memory = (mib: number): string => formatBytes(mib * 1024 ** 2, 'en');
 

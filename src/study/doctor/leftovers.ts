@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../engines/engine.ts';
 import { containerIn, endContainerIn } from '../../hosts/docker.ts';
 import { InputError, messageOf, ServetuneError } from '../../kit/errors.ts';
+import { invoked } from '../../kit/invocation.ts';
 import { acquireLock } from '../../processes/lock.ts';
 import { findLeftovers, type Reaped, reap } from '../../processes/reap.ts';
 import { isRun } from '../../store/store.ts';
@@ -19,11 +20,13 @@ export interface LeftContainer {
 export interface Reaping {
   readonly processes: readonly Reaped[];
   readonly containers: readonly (LeftContainer & { /** Why it is still there. */ readonly failure?: string })[];
+  /** Runs that were passed over, each with who is at work on it. */
+  readonly passedOver: readonly { readonly dir: string; readonly reason: string }[];
 }
 
 /** Engines that earlier runs have left behind: they hold memory, and slow down whatever is measured. */
 export const leftoverFindings = (folder: string): readonly Finding[] => {
-  const hint = 'servetune doctor --reap ends it';
+  const hint = `${invoked('doctor --reap')} ends it`;
   return [
     ...findLeftovers(folder).map(({ dir, running }) =>
       problem('leftover', `an engine of ${dir} still runs: pid ${running.map(({ pid }) => pid).join(', ')}`, hint),
@@ -50,28 +53,34 @@ export async function reapIn(folder: string, environment: Environment): Promise<
       containers.push({ ...left, failure: messageOf(error) });
     }
   }
-  return { processes: await reap(findLeftovers(folder)), containers };
+  const passedOver = runsIn(folder).flatMap((dir) => {
+    const reason = existsSync(join(dir, 'lock.json')) ? userOf(dir) : undefined;
+    return reason === undefined ? [] : [{ dir, reason }];
+  });
+  return { processes: await reap(findLeftovers(folder)), containers, passedOver };
 }
 
 /** Containers noted in the trials of a run, or of the runs in a folder. */
 function leftContainers(folder: string): readonly LeftContainer[] {
-  const runs = isRun(folder) ? [folder] : foldersIn(folder).filter(isRun);
-  return runs.flatMap((run) => {
+  return runsIn(folder).flatMap((run) => {
     const left = foldersIn(join(run, 'trials')).flatMap((dir) => {
       const id = containerIn(dir);
       return id === undefined ? [] : [{ dir, id }];
     });
-    return left.length > 0 && !inUse(run) ? left : [];
+    return left.length > 0 && userOf(run) === undefined ? left : [];
   });
 }
 
-function inUse(run: string): boolean {
+const runsIn = (folder: string): readonly string[] => (isRun(folder) ? [folder] : foldersIn(folder).filter(isRun));
+
+/** Who is at work on a run, in words; undefined when nobody is. */
+function userOf(run: string): string | undefined {
   try {
     acquireLock(run).release();
-    return false;
+    return undefined;
   } catch (error) {
     // Somebody holds it, or it cannot be told: then it is not ours to touch.
-    if (error instanceof InputError) return true;
+    if (error instanceof InputError) return error.problems.map(({ message }) => message).join('; ');
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import { type Checkpoint, spaceProblems } from '../../weights/checkpoint.ts';
 import { resolveCheckpoint } from '../../weights/resolve.ts';
 import { modelShape } from '../../weights/shape.ts';
 import { weightShare } from '../init/parallel.ts';
+import { localModelProblems } from '../model-files.ts';
 import { type Finding, note, ok, problem } from './finding.ts';
 
 /** Whether a model is to be had, and whether it fits here. */
@@ -28,6 +29,8 @@ export async function modelFindings(
     signal.throwIfAborted();
     return refusals(error);
   }
+  const broken = await localModelProblems(model, environment);
+  if (broken.length > 0) return refusals(new InputError(broken));
   const shape = await modelShape(model, environment, signal);
   return [
     checkpointFinding(checkpoint),

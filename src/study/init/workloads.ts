@@ -24,20 +24,34 @@ const onCpuOnly: readonly DefaultWorkload[] = [
   { name: 'long-answer', random_input_len: 16, random_output_len: 48, ...paced },
 ];
 
-/** The workloads that fit a model of so many positions; where that is not known, all of them. */
-export function workloadsFor({
-  onCpu,
-  maxPositions,
-}: {
+/** Prompt and answer together of the longest conversation that is taken from ShareGPT, tokens. */
+const longestConversation = 2048;
+
+/** Tokens that a model needs room for, of one request. */
+export const tokensOf = ({
+  dataset_name,
+  random_input_len: input = 0,
+  random_output_len: output = 0,
+}: DefaultWorkload) => (dataset_name === 'sharegpt' ? longestConversation : input + output) + template;
+
+interface Fitting {
   readonly onCpu: boolean;
   readonly maxPositions: number | undefined;
-}): readonly DefaultWorkload[] {
-  if (onCpu) return onCpuOnly;
-  return onGpu.filter(
-    ({ random_input_len: input = 0, random_output_len: output = 0 }) =>
-      maxPositions === undefined || input + output + template <= maxPositions,
-  );
 }
+
+/** The workloads that fit a model of so many positions; where that is not known, all of them; one of its own where none does. */
+export function workloadsFor({ onCpu, maxPositions = Number.POSITIVE_INFINITY }: Fitting): readonly DefaultWorkload[] {
+  const usual = onCpu ? onCpuOnly : onGpu;
+  const fitting = usual.filter((workload) => tokensOf(workload) <= maxPositions);
+  if (fitting.length > 0) return fitting;
+  const room = Math.max(4, maxPositions - template);
+  const lengths = { random_input_len: Math.floor((3 * room) / 4), random_output_len: Math.floor(room / 4) };
+  return [{ name: 'short', ...lengths, ...(onCpu ? paced : { num_prompts: 500, seed: 42 }) }];
+}
+
+/** The usual workloads that are too long for such a model. */
+export const leftOut = ({ onCpu, maxPositions = Number.POSITIVE_INFINITY }: Fitting): readonly DefaultWorkload[] =>
+  (onCpu ? onCpuOnly : onGpu).filter((workload) => tokensOf(workload) > maxPositions);
 
 /** Name of the workload that decides: the first. */
 export const deciding = (workloads: readonly DefaultWorkload[]): string => (workloads[0] as DefaultWorkload).name;

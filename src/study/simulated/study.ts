@@ -1,0 +1,85 @@
+import { InputError, type Problem } from '../../kit/errors.ts';
+import type { StudySpec } from '../../records/study.ts';
+import { type DeclaredEngine, declaredEngine } from '../places.ts';
+import type { StudyFile } from '../read.ts';
+
+/** What `--host simulated` is given besides the study. */
+export interface SimulatedOptions {
+  /** Goes before the hardware that the study names. */
+  readonly gpu?: string | undefined;
+  readonly gpus?: number | undefined;
+}
+
+/** Whether a study's figures are predicted: no engine of it is started. */
+export const isSimulated = ({ engines }: Pick<StudySpec, 'engines'>): boolean =>
+  engines.every((entry) => declaredEngine(entry).host === 'simulated');
+
+/**
+ * The versions that stand for an engine of which the study names none: the newest ones whose options and defaults are
+ * known here.
+ */
+const knownVersions: Readonly<Record<string, string>> = {
+  vllm: '0.25.1',
+  sglang: '0.5.11',
+  'tensorrt-llm': '1.2.0',
+};
+
+/** The study with every engine simulated, wherever it would have been started, on the hardware that is named. */
+export function asSimulated(file: StudyFile, options: SimulatedOptions = {}): StudyFile {
+  const engines = file.study.engines.map((entry) => {
+    const { name, version, url } = declaredEngine(entry);
+    return {
+      name,
+      host: 'simulated' as const,
+      ...(version === undefined ? {} : { version }),
+      // It is refused, with the reason.
+      ...(url === undefined ? {} : { url }),
+    };
+  });
+  return withHardware({ ...file, study: { ...file.study, engines } }, options);
+}
+
+/** The study on other hardware. */
+export function withHardware(file: StudyFile, { gpu, gpus }: SimulatedOptions): StudyFile {
+  const named = file.study.hardware;
+  const name = gpu ?? named?.gpu;
+  if (name === undefined) {
+    if (gpus === undefined) return file;
+    throw new InputError([{ place: '--gpus', message: 'needs the kind of GPU', hint: 'add --gpu "H100 SXM"' }]);
+  }
+  // Another kind of GPU says nothing of how many of the named ones there are.
+  const count = gpus ?? (gpu === undefined ? named?.count : undefined) ?? 1;
+  return { ...file, study: { ...file.study, hardware: { gpu: name, count } } };
+}
+
+/** The study with a version for every simulated engine. */
+export function withVersions(file: StudyFile): StudyFile {
+  const engines = file.study.engines.map((entry) => {
+    const { name, version } = declaredEngine(entry);
+    const known = version ?? knownVersions[name];
+    if (typeof entry === 'string' || version !== undefined || known === undefined) return entry;
+    return { ...entry, version: known };
+  });
+  return { ...file, study: { ...file.study, engines } };
+}
+
+/** That a run began as the other kind; undefined where it did not. */
+export function otherKind(begun: { readonly simulated: boolean }, simulated: boolean, runDir: string): Problem | undefined {
+  if (begun.simulated === simulated) return undefined;
+  return begun.simulated
+    ? {
+        place: runDir,
+        message: 'its figures are simulated, and measured ones cannot be added to them',
+        hint: 'go on with --host simulated, or measure into another folder with --run',
+      }
+    : {
+        place: runDir,
+        message: 'its figures were measured, and simulated ones cannot be added to them',
+        hint: 'leave --host simulated out, or simulate into another folder with --run',
+      };
+}
+
+/** Engines of a simulated study by name, each once. */
+export const simulatedEngines = ({ engines }: Pick<StudySpec, 'engines'>): readonly DeclaredEngine['name'][] => [
+  ...new Set(engines.map((entry) => declaredEngine(entry).name)),
+];
