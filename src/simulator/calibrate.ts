@@ -20,7 +20,7 @@ export interface Measured {
 
 export const measuredNames = ['totalTokensPerS', 'meanTtftS', 'meanTpotS'] as const satisfies (keyof Measured)[];
 
-/** What the simulation says of an observation, but for ITL; a text where it cannot. */
+/** What the simulation says of an observation; a text where it cannot. */
 export function predictionOf(
   { deployment, load }: Pick<Observation, 'deployment' | 'load'>,
   parameters: Parameters,
@@ -28,7 +28,7 @@ export function predictionOf(
   const able = simulable(deployment, parameters);
   if (typeof able === 'string') return able;
   if (!able.fit.starts) return able.fit.reason ?? 'it does not start';
-  return figuresOf(load, simulate(able.spec, load, able.drafts), false);
+  return figuresOf(load, simulate(able.spec, load, able.drafts));
 }
 
 export const asMeasured = (figures: Figures): Measured => ({

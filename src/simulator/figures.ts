@@ -22,12 +22,8 @@ export interface Spread {
   readonly p99: number;
 }
 
-/**
- * The figures of a simulated load, by the formulas of `metrics/`, without a record for each token.
- *
- * @param gaps false leaves out ITL, which costs far more than all the rest: it looks at every token
- */
-export function figuresOf(load: Load, outcome: Outcome, gaps = true): Figures {
+/** The figures of a simulated load, by the formulas of `metrics/`, without a record for each token. */
+export function figuresOf(load: Load, outcome: Outcome): Figures {
   const ttft: number[] = [];
   const tpot: number[] = [];
   const e2el: number[] = [];
@@ -53,22 +49,35 @@ export function figuresOf(load: Load, outcome: Outcome, gaps = true): Figures {
     requestsPerS: perS(ttft.length),
     ttftS: spreadOf(ttft),
     tpotS: spreadOf(tpot),
-    itlS: gaps ? spreadOf(gapsOf(outcome)) : null,
+    itlS: gapSpread(outcome),
     e2elS: spreadOf(e2el),
   };
 }
 
-/** Gaps between events that brought tokens, over all requests. */
-function gapsOf(outcome: Outcome): number[] {
-  const gaps: number[] = [];
-  for (let id = 0; id < outcome.requests; id++) {
-    let lastS = Number.NaN;
-    outcome.eachToken(id, (atS) => {
-      if (!Number.isNaN(lastS)) gaps.push(atS - lastS);
-      lastS = atS;
-    });
-  }
-  return gaps;
+/** Spread of all gaps between events that brought tokens, each counted as often as it occurred. */
+function gapSpread(outcome: Outcome): Spread | null {
+  const rows: [seconds: number, count: number][] = [];
+  outcome.eachGap((seconds, count) => rows.push([seconds, count]));
+  rows.sort((a, b) => a[0] - b[0]);
+  const total = rows.reduce((sum, [, count]) => sum + count, 0);
+  if (total === 0) return null;
+  /** The value at a place of the list in which each gap stands as often as it occurred. */
+  const valueAt = (place: number): number => {
+    let passed = 0;
+    for (const [seconds, count] of rows) {
+      passed += count;
+      if (place < passed) return seconds;
+    }
+    return rows.at(-1)?.[0] as number;
+  };
+  const at = (p: number): number => {
+    const place = (total - 1) * p;
+    const low = Math.floor(place);
+    const a = valueAt(low);
+    return a + (valueAt(Math.min(low + 1, total - 1)) - a) * (place - low);
+  };
+  const mean = rows.reduce((sum, [seconds, count]) => sum + seconds * count, 0) / total;
+  return { mean, median: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
 function spreadOf(values: number[]): Spread | null {

@@ -32,6 +32,8 @@ export interface Outcome {
   readonly peakKvTokens: number;
   /** Calls back for every event of one request that brought tokens, in order. */
   eachToken(request: number, event: (atS: number, tokens: number) => void): void;
+  /** Calls back for gaps between two events of a request, over all requests: so many of so many seconds, in no order. */
+  eachGap(gap: (seconds: number, count: number) => void): void;
 }
 
 /**
@@ -102,6 +104,28 @@ export function simulate(spec: EngineSpec, load: Load, drafts: Drafts | null = n
   }
 
   const ends = Float64Array.from(decodeEndsS);
+
+  /** Two decode steps in a row have the same gap for everybody who was in both: counted by where they begin and end. */
+  function eachGap(gap: (seconds: number, count: number) => void): void {
+    const changes = new Int32Array(ends.length + 1);
+    for (let id = 0; id < count; id++) {
+      let lastS = Number.NaN;
+      segments.each(id, (atS, from, got) => {
+        if (!Number.isNaN(lastS)) gap(atS - lastS, 1);
+        lastS = got > 0 ? (ends[from + got - 1] as number) : atS;
+        if (got === 0) return;
+        gap((ends[from] as number) - atS, 1);
+        changes[from + 1] = (changes[from + 1] as number) + 1;
+        changes[from + got] = (changes[from + got] as number) - 1;
+      });
+    }
+    let both = 0;
+    for (let step = 1; step < ends.length; step++) {
+      both += changes[step] as number;
+      if (both > 0) gap((ends[step] as number) - (ends[step - 1] as number), both);
+    }
+  }
+
   return {
     requests: count,
     sendS,
@@ -113,6 +137,7 @@ export function simulate(spec: EngineSpec, load: Load, drafts: Drafts | null = n
     steps,
     preemptions: engine.scheduler.preemptions,
     peakKvTokens,
+    eachGap,
     eachToken(request, event) {
       let left = requests.outputTokens(request);
       segments.each(request, (atS, from, got) => {

@@ -162,7 +162,9 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
     },
     end() {
       const finished: number[] = [];
-      for (const { id, kvTokens } of decoding.step()) {
+      // A step in which nobody decodes is none of theirs.
+      const done = decoding.size > 0 ? decoding.step() : [];
+      for (const { id, kvTokens } of done) {
         used -= blocksFor(kvTokens, block);
         finished.push(id);
       }

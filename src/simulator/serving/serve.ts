@@ -39,9 +39,6 @@ export interface ServingHooks {
 /** How long running requests may go on after the signal, seconds. */
 const graceS = 1;
 
-/** Marks every answer; clients that measure look for it. */
-const simulatedHeader = { 'x-servetune-simulated': 'true' } as const;
-
 /** Longest prompt and answer together: as asked for, and as the KV cache holds. */
 export function contextOf({ configuration, shape }: Deployment, { spec }: Simulable): number {
   const { context_length: asked } = configuration.settings;
@@ -55,8 +52,10 @@ export function contextOf({ configuration, shape }: Deployment, { spec }: Simula
  */
 export async function serveSimulated(serving: SimulatedServing, hooks: ServingHooks): Promise<void> {
   const { signal, log } = hooks;
+  // Every answer is marked; clients that measure look for the first two.
   const headers = {
-    ...simulatedHeader,
+    'x-servetune-simulated': 'true',
+    'x-servetune-time-scale': String(serving.timeScale),
     'x-servetune-prompt-tokens': serving.tokenizer === null ? 'guessed' : 'counted',
   };
   const server = await startServer({ host: serving.host, port: serving.port, headers });
