@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import { closest } from '../kit/closest.ts';
 import { InputError, type Problem } from '../kit/errors.ts';
+import { invoked } from '../kit/invocation.ts';
+import { inWords } from '../kit/schema-words.ts';
 import type { Command } from './command.ts';
 import { descriptionOf, type Flag, flagsOf, inner, kindOf, negated, takesObject } from './flags.ts';
 import { looseValue, readValue, readValues, suffixed } from './values.ts';
@@ -44,7 +46,7 @@ export function parseArgv(
   }
 
   const { positional } = command;
-  const see = `see servetune ${command.name} --help`;
+  const see = `see ${invoked(`${command.name} --help`)}`;
   const loose = [...words.loose];
   if (positional && loose.length > 0) {
     const several = kindOf(command.options.shape[positional.key] as z.ZodType) === 'list';
@@ -75,7 +77,7 @@ export function parseArgv(
   problems.push(...togetherProblems(command, parsed, raw, unreadable));
   if (!parsed.success || problems.length > 0) throw new InputError(problems);
   for (const [flag, times] of words.times) {
-    if (times > 1) tell(`${flag.name} is given ${times} times; only the last one counts`);
+    if (times > 1 && !flag.repeatable) tell(`${flag.name} is given ${times} times; only the last one counts`);
   }
   return parsed.data as Record<string, unknown>;
 }
@@ -155,7 +157,7 @@ function readWords(flags: readonly Flag[], argv: readonly string[]): Words {
     const most = flag.kind === 'list' ? Number.POSITIVE_INFINITY : 1;
     while (inline === undefined && values.length < most && isValue(argv[i + 1])) values.push(argv[++i] as string);
     if (values.length > 0 || (flag.kind === 'list' && flag.schema.safeParse([]).success)) {
-      words.given.set(flag, values);
+      words.given.set(flag, flag.repeatable ? [...(words.given.get(flag) ?? []), ...values] : values);
     } else {
       words.unreadable.add(flag.key);
       const dashed = argv[i + 1]?.startsWith('-') && !argv[i + 1]?.startsWith('--');
@@ -259,20 +261,6 @@ function problemOf(issue: z.core.$ZodIssue, flag: Flag | undefined, value: unkno
     message: said,
     ...(count === undefined ? hintOf(flag) : { hint: `write the number out: ${count}` }),
   };
-}
-
-/** The checker's sentence in ours: `Too big: expected number to be <1` is `must be less than 1`. */
-function inWords(message: string): string {
-  const bound = /^Too (?:big|small): expected .* (<=?|>=?)(\S+?)( characters| items)?$/.exec(message);
-  if (!bound) return message.replace(/^Invalid (input|option): /, '');
-  const [, sign = '', limit, of = ''] = bound;
-  const words: Readonly<Record<string, string>> = {
-    '<': 'less than',
-    '<=': 'at most',
-    '>': 'more than',
-    '>=': 'at least',
-  };
-  return of === '' ? `must be ${words[sign]} ${limit}` : `must have ${words[sign]} ${limit}${of}`;
 }
 
 const hintOf = (flag: Flag | undefined): { hint?: string } => {

@@ -11,6 +11,7 @@ import { observeAll, vllmKind } from '../metrics/vllm/observe.ts';
 import { type VllmResult, vllmResult } from '../metrics/vllm/result.ts';
 import { savedResult } from '../metrics/vllm/saved.ts';
 import { belowCeiling } from '../study/kept-ceiling.ts';
+import type { SimulatedServer } from '../study/target.ts';
 import { arrivalsOf, type WorkloadRun } from '../study/workload.ts';
 import { benchProblems } from './bench/conflicts.ts';
 import { prepareResult, writeResult, writeSummary } from './bench/files.ts';
@@ -55,10 +56,11 @@ export default defineCommand({
     checkConnections(plan);
     prepareResult(plan);
     const sent = await sendBench(plan, terminal);
-    const { run, model } = sent;
+    const { run, model, simulated } = sent;
     const facts = runFacts(plan, sent);
     const asVllm = plan.compat === 'servetune' ? undefined : vllmView(plan, run, sent.tokenizerId !== null);
-    show(plan, run, asVllm, terminal.print);
+    if (simulated) (asVllm ? terminal.note : terminal.print)(simulatedLine(simulated));
+    show(plan, sent, asVllm, terminal.print);
 
     const { summary, problems } = run;
     const client = belowCeiling(run.client, summary, defaultCacheDir(terminal.environment));
@@ -76,16 +78,22 @@ export default defineCommand({
           notes: [...plan.notes, ...sent.notes],
           ...(plan.result.detailed ? { records: run.records } : {}),
         });
-    const path = writeResult(plan, { ...saved, model_id: facts.modelId, date: facts.date });
+    const said = simulated ? { simulated: true, simulated_time_scale: simulated.timeScale } : {};
+    const path = writeResult(plan, { ...saved, ...said, model_id: facts.modelId, date: facts.date });
     if (path !== null) terminal.note(`result saved to ${path}`);
     const { promptsHash: promptsSha256 } = run;
-    writeSummary(plan, { model, workload: plan.workload, promptsSha256, summary, client, problems });
+    writeSummary(plan, { ...said, model, workload: plan.workload, promptsSha256, summary, client, problems });
     terminal.signal.throwIfAborted();
     for (const problem of problems) terminal.note(`invalid measurement: ${problem}`);
     // vLLM's client ends well whatever came of the requests.
     return problems.length > 0 && plan.compat === 'servetune' ? exitCodes.invalidMeasurement : exitCodes.done;
   },
 });
+
+/** Stands above the result block, which in the modes of vLLM keeps its bytes. */
+const simulatedLine = ({ timeScale }: SimulatedServer): string =>
+  'simulated: the server is servetune sim serve; these figures are predicted, no engine was measured' +
+  (timeScale === 1 ? '' : `; its time passes ${timeScale} x as fast, and times and rates are those of the clock here`);
 
 /** Finds out before anything else whether as many connections can be had as the load needs at once. */
 function checkConnections({ workload }: BenchPlan): void {
@@ -112,7 +120,12 @@ function vllmView(plan: BenchPlan, run: WorkloadRun, hasTokenizer: boolean): Vll
 }
 
 /** The result block: servetune's, or that version's of vLLM. */
-function show(plan: BenchPlan, run: WorkloadRun, asVllm: VllmResult | undefined, print: (text: string) => void): void {
+function show(
+  plan: BenchPlan,
+  { run, simulated }: Pick<SentBench, 'run' | 'simulated'>,
+  asVllm: VllmResult | undefined,
+  print: (text: string) => void,
+): void {
   const { max_concurrency: maxConcurrency, request_rate } = plan.workload;
   const requestRate = request_rate === 'inf' ? undefined : request_rate;
   if (asVllm) {
@@ -121,7 +134,15 @@ function show(plan: BenchPlan, run: WorkloadRun, asVllm: VllmResult | undefined,
     return;
   }
   const { percentileMetrics, percentiles } = plan.result;
-  print(resultBlock(run.summary, { maxConcurrency, requestRate, percentileMetrics, percentiles }));
+  print(
+    resultBlock(run.summary, {
+      maxConcurrency,
+      requestRate,
+      percentileMetrics,
+      percentiles,
+      simulated: simulated !== null,
+    }),
+  );
 }
 
 /** What a saved result says of the run besides its figures. */

@@ -29,6 +29,8 @@ export interface Command<S extends z.ZodObject = z.ZodObject> {
   readonly positional?: { readonly key: string; readonly label: string; readonly optional: boolean };
   /** Keys with `_`; the flags have `-`. */
   readonly options: S;
+  /** Keys of lists of which every mention on the command line counts, not only the last. */
+  readonly repeatable?: readonly string[];
   readonly groups?: readonly OptionGroup[];
   /** Command lines with what they do. */
   readonly examples: readonly (readonly [command: string, what: string])[];

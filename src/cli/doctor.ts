@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
 import pc from 'picocolors';
 import { z } from 'zod';
 import { type ExitCode, exitCodes, InputError } from '../kit/errors.ts';
+import { invoked } from '../kit/invocation.ts';
 import { formatList } from '../kit/words.ts';
 import type { Reaped } from '../processes/reap.ts';
 import { isRun } from '../store/store.ts';
 import type { Finding, Mark } from '../study/doctor/finding.ts';
 import { type Reaping, reapIn } from '../study/doctor/leftovers.ts';
 import { type Examination, examine } from '../study/doctor.ts';
+import { readStudy } from '../study/read.ts';
 import { defineCommand } from './command.ts';
 import { runDirOf } from './run-dir.ts';
 import type { Terminal } from './terminal.ts';
@@ -18,12 +21,19 @@ export default defineCommand({
     'disks, proxies, caches, token, clock. Nothing is changed and nothing is loaded onto a GPU. Each problem comes with its',
     'remedy. Ends with 0 when an engine works here and nothing would stop or falsify a study, else with 3.',
     '',
+    'With a study it also looks at what that study needs: each engine where it would be started, its interpreter or image,',
+    'its settings on these GPUs, and its weights. Nothing is installed, pulled or downloaded.',
+    '',
     'With --reap it only ends engines that earlier runs have left behind, by the number and the start time that were',
     'recorded of them, in the run that is named or in all under ./runs; a run that is at work is passed over.',
   ].join('\n'),
-  positional: { key: 'run_dir', label: 'RUN', optional: true },
+  positional: { key: 'subject', label: 'STUDY.yaml|RUN', optional: true },
   options: z.strictObject({
-    run_dir: z.string().min(1).optional().describe('With --reap: a run, by its folder or its name under ./runs'),
+    subject: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A study file; with --reap a run, by its folder or its name under ./runs'),
     reap: z.boolean().default(false).describe('End engines that earlier runs have left behind, and say which'),
     model: z.string().min(1).optional().describe('A model that is to be served here: is it there, and does it fit?'),
     json: z.boolean().default(false).describe('Print what was found as JSON'),
@@ -31,25 +41,42 @@ export default defineCommand({
   examples: [
     ['servetune doctor', 'could a study run here?'],
     ['servetune doctor --model Qwen/Qwen3-14B', 'and with this model?'],
+    ['servetune doctor study.yaml', 'could this study run here?'],
     ['servetune doctor --reap', 'after a power cut, or when GPU memory does not come back'],
   ],
 
-  check: ({ reap: reaping, run_dir: runDir, model }) => [
-    ...(runDir !== undefined && !reaping
-      ? [{ place: runDir, message: 'is not expected here', hint: 'servetune doctor --reap RUN ends what it has left' }]
+  check: ({ reap: reaping, subject, model }) => [
+    ...(subject !== undefined && !reaping && !existsSync(subject)
+      ? [
+          {
+            place: subject,
+            message: 'there is no such study file',
+            hint: `to end what a run has left: ${invoked('doctor --reap RUN')}`,
+          },
+        ]
+      : []),
+    ...(subject !== undefined && !reaping && model !== undefined
+      ? [
+          {
+            place: '--model',
+            message: 'contradicts the study',
+            hint: 'a study names its model itself: give one of the two',
+          },
+        ]
       : []),
     ...(model !== undefined && reaping
       ? [{ place: '--model', message: 'has nothing to do with --reap', hint: 'give one of the two' }]
       : []),
   ],
 
-  async run({ run_dir: runDir, reap: reaping, model, json }, terminal): Promise<ExitCode> {
-    if (reaping) return await reapRuns(runDir, json, terminal);
+  async run({ subject, reap: reaping, model, json }, terminal): Promise<ExitCode> {
+    if (reaping) return await reapRuns(subject, json, terminal);
     const { environment, signal } = terminal;
     const found = await examine({
       environment,
       signal,
       ...(model === undefined ? {} : { model }),
+      ...(subject === undefined ? {} : { study: readStudy(subject) }),
       onLook: (what) => terminal.status(`looking at ${what}`),
     });
     terminal.status('');
@@ -75,12 +102,15 @@ async function reapRuns(named: string | undefined, json: boolean, terminal: Term
   return failed ? exitCodes.failed : exitCodes.done;
 }
 
-function reapingLines({ processes, containers }: Reaping, folder: string): readonly string[] {
+function reapingLines({ processes, containers, passedOver }: Reaping, folder: string): readonly string[] {
   const lines = [
     ...processes.map(reapedLine),
     ...containers.map(({ dir, id, failure }) => `${dir}: ${failure ?? `removed the container ${id.slice(0, 12)}`}`),
   ];
-  return lines.length === 0 ? [`nothing is left of the runs in ${folder}`] : lines;
+  const passed = passedOver.map(({ dir, reason }) => `${dir}: passed over: ${reason}`);
+  const others = passed.length === 0 ? `the runs in ${folder}` : `the other runs in ${folder}`;
+  const nothing = passedOver.some(({ dir }) => dir === folder) ? [] : [`nothing is left of ${others}`];
+  return [...(lines.length === 0 ? nothing : lines), ...passed];
 }
 
 function reapedLine({ dir, running, survivors, forced }: Reaped): string {
@@ -111,7 +141,7 @@ export function examinationLines({ ready, engines, sections }: Examination): rea
       '',
     ]),
     ready
-      ? `A study could run here, with ${formatList(working, 'en')}.`
+      ? `A study could run here${working.length === 0 ? '' : `, with ${formatList(working, 'en')}`}.`
       : `No study should run here yet: ${problems} ${problems === 1 ? 'problem' : 'problems'}.`,
   ];
 }

@@ -10,17 +10,20 @@ export interface Flag {
   readonly kind: 'switch' | 'value' | 'list';
   /** A switch that `--no-...` turns off: one that is on by default, or whose default depends on other options. */
   readonly negatable: boolean;
+  /** A list of which every mention counts. */
+  readonly repeatable: boolean;
   readonly schema: z.ZodType;
 }
 
 /** The flags of a command, from its schema. */
-export const flagsOf = (command: Pick<Command, 'options' | 'positional'>): readonly Flag[] =>
+export const flagsOf = (command: Pick<Command, 'options' | 'positional' | 'repeatable'>): readonly Flag[] =>
   Object.entries(command.options.shape as Record<string, z.ZodType>)
     .filter(([key]) => key !== command.positional?.key)
     .map(([key, schema]) => {
       const kind = kindOf(schema);
       const negatable = kind === 'switch' && defaultOf(schema) !== false;
-      return { key, name: flagName(key), kind, negatable, schema };
+      const repeatable = command.repeatable?.includes(key) ?? false;
+      return { key, name: flagName(key), kind, negatable, repeatable, schema };
     });
 
 /** `num_prompts` as `--num-prompts`. */

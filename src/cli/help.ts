@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import type { z } from 'zod';
+import { invocation, invoked } from '../kit/invocation.ts';
 import type { Command, CommandEntry, OptionGroup } from './command.ts';
 import { alternativesOf, defaultOf, descriptionOf, type Flag, flagsOf, inner, negated, takesObject } from './flags.ts';
 
@@ -34,7 +35,7 @@ export function overview(
       width,
     ),
     '',
-    ...wrap('servetune COMMAND --help explains a command, its options and its defaults.', width),
+    ...wrap(`${invoked('COMMAND --help')} explains a command, its options and its defaults.`, width),
   ].join('\n');
 }
 
@@ -79,12 +80,13 @@ function beside(name: string, text: string, widest: number, width: number): stri
 
 /** What each command line does, and the line itself, broken where a shell goes on reading. */
 const exampleLines = (examples: Command['examples'], width: number): string[] =>
-  examples.flatMap(([line, what]) => [
+  examples.flatMap(([example, what]) => [
     ...wrap(what, width - 2).map((text) => `  ${text}`),
     // Words in quotes stay whole, or the line could not be pasted.
-    ...fill(line.match(/(?:'[^']*'|"[^"]*"|\S)+/g) ?? [], width - 8).map(
-      (text, i, all) => `${i === 0 ? '    ' : '      '}${text}${i < all.length - 1 ? ' \\' : ''}`,
-    ),
+    ...fill(
+      example.replace(/^(npx )?servetune(?= )/, invocation.join(' ')).match(/(?:'[^']*'|"[^"]*"|\S)+/g) ?? [],
+      width - 8,
+    ).map((text, i, all) => `${i === 0 ? '    ' : '      '}${text}${i < all.length - 1 ? ' \\' : ''}`),
   ]);
 
 /** Text in lines of at most `width` characters; a word that is longer is cut. */

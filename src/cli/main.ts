@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { closest } from '../kit/closest.ts';
 import { type ExitCode, exitCodes, InputError, Interrupted, ServetuneError } from '../kit/errors.ts';
+import { invoked } from '../kit/invocation.ts';
 import { parseArgv } from './argv.ts';
 import type { CommandEntry } from './command.ts';
 import { commandHelp, overview } from './help.ts';
@@ -33,8 +34,8 @@ function findCommand(words: readonly string[]): { entry: CommandEntry; rest: rea
         within.length > 0
           ? `there is: ${within.map((c) => c.name).join(', ')}`
           : meant
-            ? `did you mean servetune ${meant}?`
-            : 'servetune --help lists them',
+            ? `did you mean ${invoked(meant)}?`
+            : `${invoked('--help')} lists them`,
     },
   ]);
 }

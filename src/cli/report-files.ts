@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { InputError, systemCode } from '../kit/errors.ts';
 import { writeFileAtomic } from '../kit/files.ts';
+import { invoked } from '../kit/invocation.ts';
 import { renderReport } from '../report/render.ts';
 import { openStore } from '../store/store.ts';
 
@@ -23,7 +24,7 @@ export function writeReport(
         {
           place: path,
           message: full ? 'the disk is full' : `cannot be written (${systemCode(error)})`,
-          hint: `${full ? 'free some space' : 'choose another folder with --out'}, then: servetune report ${runDir}`,
+          hint: `${full ? 'free some space' : 'choose another folder with --out'}, then: ${invoked(`report ${runDir}`)}`,
         },
       ]);
     }

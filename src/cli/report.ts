@@ -12,7 +12,7 @@ export default defineCommand({
     run: z.string().min(1).describe('Folder of a run, or its name under ./runs'),
     format: z
       .string()
-      .default('md,html')
+      .default(reportFormats.join(','))
       .describe(`Which of ${reportFormats.join(', ')}, separated by commas`),
     out: z.string().min(1).optional().describe('Folder to write to; default: the run’s own'),
   }),

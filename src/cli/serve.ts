@@ -19,8 +19,8 @@ export default defineCommand({
     { title: 'Speed', keys: ['threads', 'parallel', 'batch_size', 'flash_attn', 'cache_type', 'context_length'] },
   ],
   examples: [
-    ['npx servetune serve --model tiny-qwen3 --port 8000', 'a model of random weights, made on first use'],
-    ['npx servetune serve --model model.gguf --parallel 16', 'a model of your own'],
+    ['servetune serve --model tiny-qwen3 --port 8000', 'a model of random weights, made on first use'],
+    ['servetune serve --model model.gguf --parallel 16', 'a model of your own'],
   ],
 
   async run(options, terminal) {

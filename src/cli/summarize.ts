@@ -152,10 +152,14 @@ function ours(
   // Whether the length was pinned is known to nobody any more.
   const problems = sanityProblems(summary, { pinnedOutput: false });
   const { maxConcurrency, requestRate } = told(given, kept);
-  if (given.format === 'json') terminal.print(JSON.stringify({ summary, problems, notes: kept.notes }, null, 2));
+  const simulated = kept.simulated ? { simulated: true } : {};
+  if (given.format === 'json')
+    terminal.print(JSON.stringify({ ...simulated, summary, problems, notes: kept.notes }, null, 2));
   else {
     const limit = maxConcurrency ?? undefined;
-    terminal.print(resultBlock(summary, { maxConcurrency: limit, requestRate, percentileMetrics, percentiles }));
+    terminal.print(
+      resultBlock(summary, { ...simulated, maxConcurrency: limit, requestRate, percentileMetrics, percentiles }),
+    );
   }
   for (const warning of summary.warnings) terminal.note(`warning: ${warning}`);
   for (const { text, count } of summary.errors) terminal.note(`${count} x ${text}`);

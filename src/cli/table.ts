@@ -18,6 +18,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./doctor.ts')).default,
   },
   {
+    name: 'predict',
+    summary: 'say what fits and what would be fast, before any GPU time is spent (simulated)',
+    load: async () => (await import('./predict.ts')).default,
+  },
+  {
     name: 'bench serve',
     summary: 'measure a server that runs already, like vllm bench serve',
     load: async () => (await import('./bench-serve.ts')).default,
@@ -56,5 +61,10 @@ export const commands: readonly CommandEntry[] = [
     name: 'serve',
     summary: 'serve a GGUF model on this CPU with the embedded engine (llama.cpp), OpenAI API',
     load: async () => (await import('./serve.ts')).default,
+  },
+  {
+    name: 'sim serve',
+    summary: 'serve a simulated engine, without a GPU, at the pace that is predicted for one; OpenAI API',
+    load: async () => (await import('./sim-serve.ts')).default,
   },
 ];

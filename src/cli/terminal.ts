@@ -1,7 +1,8 @@
 import pc from 'picocolors';
 import { InputError, messageOf, ServetuneError } from '../kit/errors.ts';
+import { hideSecrets, secretsInEnvironment } from '../kit/secrets.ts';
 
-/** Where a command speaks. Results go to standard output; progress and complaints to standard error. */
+/** Where a command speaks. Results go to standard output; progress and complaints to standard error. Secrets are left out. */
 export interface Terminal {
   readonly signal: AbortSignal;
   /** What engines are started in. */
@@ -21,6 +22,8 @@ const redrawMs = 100;
 export function openTerminal(signal: AbortSignal, environment: Readonly<Record<string, string>>): Terminal {
   const { stdout, stderr } = process;
   const interactive = stderr.isTTY === true;
+  const known = secretsInEnvironment(environment);
+  const safe = (text: string): string => harmless(hideSecrets(text, known));
   let shown = false;
   let drawnAt = 0;
   const clear = (): void => {
@@ -33,11 +36,11 @@ export function openTerminal(signal: AbortSignal, environment: Readonly<Record<s
     interactive,
     print(text) {
       clear();
-      stdout.write(`${harmless(text)}\n`);
+      stdout.write(`${safe(text)}\n`);
     },
     note(text) {
       clear();
-      stderr.write(`${clipped(harmless(text))}\n`);
+      stderr.write(`${clipped(safe(text))}\n`);
     },
     status(text) {
       if (!interactive) return;
@@ -45,7 +48,7 @@ export function openTerminal(signal: AbortSignal, environment: Readonly<Record<s
       if (shown && performance.now() - drawnAt < redrawMs) return;
       drawnAt = performance.now();
       clear();
-      stderr.write(fitted(harmless(text), stderr.columns || 80));
+      stderr.write(fitted(safe(text), stderr.columns || 80));
       shown = true;
     },
   };

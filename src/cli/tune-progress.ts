@@ -5,6 +5,7 @@ import { metricUnit, objectiveValue } from '../metrics/objective.ts';
 import { type Configuration, configurationLabel } from '../records/settings.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial } from '../records/trial.ts';
+import { isSimulated } from '../study/simulated/study.ts';
 import type { TuneEvents, TuneProgress } from '../study/tune.ts';
 import type { PhaseProgress } from '../study/workload.ts';
 import type { Terminal } from './terminal.ts';
@@ -34,6 +35,10 @@ export function progressReporter(terminal: Terminal): TuneEvents {
       terminal.note(
         `study ${pc.bold(run.study.name)}: ${run.study.model}, ${count(stages.length, 'stage')}, ${count(workloads.length, 'workload')}`,
       );
+      if (isSimulated(run.study)) {
+        const { gpu, count: gpus } = run.study.hardware ?? { gpu: 'unknown hardware', count: 1 };
+        terminal.note(pc.yellow(`simulated on ${gpus} x ${gpu}: no engine is started, every figure is predicted`));
+      }
       if (run.nothingToResume) terminal.note('there is no run to resume: a new one begins');
       if (run.resumed > 0 || run.forgotten > 0) {
         const lost = run.forgotten > 0 ? `; ${count(run.forgotten, 'unfinished trial')} will be measured again` : '';
@@ -51,7 +56,7 @@ export function progressReporter(terminal: Terminal): TuneEvents {
       // What changes comes first: a narrow terminal cuts the end.
       const parts = [
         ordinal(trial.id),
-        load ? `${phase}: ${loadText(load)}` : phase,
+        study && isSimulated(study) ? 'simulating' : load ? `${phase}: ${loadText(load)}` : phase,
         timeLeft(),
         trial.stage === undefined ? trial.purpose.replaceAll('_', ' ') : `stage ${trial.stage}`,
         settingsOf(trial.configuration),
@@ -91,7 +96,7 @@ function trialLine(study: StudySpec | undefined, trial: FinishedTrial): string {
     const hint = trial.failure?.hint === undefined ? '' : ` (${trial.failure.hint})`;
     return `${what}: ${pc.yellow(trial.fate.replaceAll('_', ' '))}: ${trial.failure?.message ?? ''}${hint}`;
   }
-  const { summary } = trial;
+  const { summary, simulated } = trial;
   const { metric } = study.objective;
   const value = objectiveValue(summary, metric);
   const shown = value === null ? '–' : `${formatNumber(value, 'en', 1)} ${metricUnit(metric)}`;
@@ -99,5 +104,5 @@ function trialLine(study: StudySpec | undefined, trial: FinishedTrial): string {
     const mean = summary.latencies[name]?.mean;
     return mean === null || mean === undefined ? '–' : `${(mean * 1000).toFixed(1)} ms`;
   };
-  return `${what}: ${pc.bold(shown)} (${metric.replaceAll('_', ' ')}), TTFT ${ms('ttft')}, TPOT ${ms('tpot')}, ${summary.ok} requests in ${summary.durationS.toFixed(1)} s`;
+  return `${what}: ${pc.bold(shown)} (${simulated ? 'simulated ' : ''}${metric.replaceAll('_', ' ')}), TTFT ${ms('ttft')}, TPOT ${ms('tpot')}, ${summary.ok} requests in ${summary.durationS.toFixed(1)} s`;
 }

@@ -64,15 +64,26 @@ export const burstgpt: Dataset = {
       }
     }
 
-    if (requests.length < count) notes.push(`The dataset has only ${rows.length} of the ${count} requests asked for.`);
-    else if (count > rows.length) {
-      notes.push(
-        `Lengths are used more than once, since the dataset has only ${rows.length} rows for ${count} requests.`,
-      );
-    }
+    notes.push(...present(fewNote(taken.length, rows.length, count)));
     return { requests, notes: [...notes, ...present(repeatNote(requests))] };
   },
+
+  async lengths(options, count, { signal }) {
+    const { rows, notes } = await lengthsOf(options, signal);
+    const taken = takenRows(rows, options, count);
+    return {
+      promptTokens: Int32Array.from(taken, ({ input }) => input),
+      outputTokens: Int32Array.from(taken, ({ output }) => output),
+      notes: [...notes, ...present(fewNote(taken.length, rows.length, count))],
+    };
+  },
 };
+
+function fewNote(made: number, rows: number, count: number): string | null {
+  if (made < count) return `The dataset has only ${rows} of the ${count} requests asked for.`;
+  if (count <= rows) return null;
+  return `Lengths are used more than once, since the dataset has only ${rows} rows for ${count} requests.`;
+}
 
 /** In vocabularies of bytes the single bytes stand among these. */
 const firstIds = 512;

@@ -27,6 +27,18 @@ export interface Made {
   readonly notes: readonly string[];
 }
 
+/** Requests without their texts, by columns: entry i of each list belongs to request i. */
+export interface Lengths {
+  readonly promptTokens: Int32Array;
+  readonly outputTokens: Int32Array;
+  /** Tokens at the beginning of each prompt with which an earlier one begins as well. Absent: none of any. */
+  readonly sharedTokens?: Int32Array;
+  /** When a dataset that has its own clock wants each sent, seconds after the start of the load. */
+  readonly dueS?: Float64Array;
+  /** As those of `Made`. */
+  readonly notes: readonly string[];
+}
+
 /** Where prompts come from. One file each. */
 export interface Dataset {
   /** `--dataset-name`. */
@@ -40,4 +52,14 @@ export interface Dataset {
    * InputError when the options or the file cannot give a prompt at all.
    */
   make(options: WorkloadOptions, count: number, making: Making): Promise<Made>;
+  /**
+   * The lengths of the requests that `make` would give, without a tokenizer: exactly, but for what a tokenizer adds by
+   * itself and for prompts that do not come out as long as asked. Null, or absent, where only the texts tell. Throws as
+   * `make` does.
+   */
+  lengths?(
+    options: WorkloadOptions,
+    count: number,
+    making: Pick<Making, 'cacheDir' | 'signal'>,
+  ): Promise<Lengths | null>;
 }

@@ -37,26 +37,34 @@ export const prefixRepetition: Dataset = {
     }));
     if (!options.disable_shuffle) pythonShuffle(pythonTwister(options.seed), samples);
 
-    const fewer =
-      ids.length < count
-        ? [`Only ${ids.length} of ${count} prompts were made, the same number for each prefix, as vLLM does it.`]
-        : [];
     return {
       requests: samples.map((sample, index): RequestSpec => ({ ...sample, index })),
-      notes: [...fewer, ...notes, ...present(repeatNote(samples))],
+      notes: [...present(fewerNote(ids.length, count)), ...notes, ...present(repeatNote(samples))],
+    };
+  },
+
+  async lengths(options, count) {
+    const { prefix_repetition_prefix_len: prefixLen, prefix_repetition_suffix_len: suffixLen } = options;
+    const prefixes = suffixesOf(options, count).flatMap((suffixes, prefix) => new Array<number>(suffixes).fill(prefix));
+    if (!options.disable_shuffle) pythonShuffle(pythonTwister(options.seed), prefixes);
+    const made = prefixes.length;
+    return {
+      promptTokens: new Int32Array(made).fill(prefixLen + suffixLen),
+      outputTokens: new Int32Array(made).fill(options.prefix_repetition_output_len),
+      sharedTokens: Int32Array.from(prefixes, (prefix, i) => (prefixes.indexOf(prefix) < i ? prefixLen : 0)),
+      notes: present(fewerNote(made, count)),
     };
   },
 };
 
-/** The ids of each prompt, one prefix after the other. */
-async function drawn(
-  options: WorkloadOptions,
+const fewerNote = (made: number, count: number): string | null =>
+  made < count ? `Only ${made} of ${count} prompts were made, the same number for each prefix, as vLLM does it.` : null;
+
+/** How many suffixes each prefix gets. Throws an InputError where there are fewer prompts than prefixes. */
+function suffixesOf(
+  { prefix_repetition_num_prefixes: prefixes, compat }: WorkloadOptions,
   count: number,
-  tokenizer: Tokenizer,
-  { signal, onProgress }: Making,
-): Promise<readonly (readonly number[])[]> {
-  const { prefix_repetition_prefix_len: prefixLen, prefix_repetition_suffix_len: suffixLen, compat } = options;
-  const prefixes = options.prefix_repetition_num_prefixes;
+): readonly number[] {
   const each = Math.floor(count / prefixes);
   if (each === 0) {
     throw new InputError([
@@ -68,13 +76,24 @@ async function drawn(
     ]);
   }
   const rest = compat === 'servetune' ? count % prefixes : 0;
+  return Array.from({ length: prefixes }, (_, prefix) => each + (prefix < rest ? 1 : 0));
+}
+
+/** The ids of each prompt, one prefix after the other. */
+async function drawn(
+  options: WorkloadOptions,
+  count: number,
+  tokenizer: Tokenizer,
+  { signal, onProgress }: Making,
+): Promise<readonly (readonly number[])[]> {
+  const { prefix_repetition_prefix_len: prefixLen, prefix_repetition_suffix_len: suffixLen, compat } = options;
   const random = legacyIntegers(numpyTwister(options.seed));
   const part = compat === 'vllm-0.11.0' ? joinedPart : settledPart;
 
   const prompts: (readonly number[])[] = [];
-  for (let k = 0; k < prefixes; k++) {
+  for (const suffixes of suffixesOf(options, count)) {
     const prefix = await part(prefixLen, tokenizer, random, signal);
-    for (let i = 0; i < each + (k < rest ? 1 : 0); i++) {
+    for (let i = 0; i < suffixes; i++) {
       prompts.push([...prefix, ...(await part(suffixLen, tokenizer, random, signal))]);
       // The other half of the work is to make texts of them.
       if (prompts.length % 64 === 0) onProgress?.(Math.floor(prompts.length / 2), count);

@@ -60,15 +60,8 @@ export const random: Dataset = {
     const tokenizer = needsTokenizer(making, random);
     const { signal } = making;
     const { repairs, repairsPrefix, plainOnly, corrects } = variants[options.compat];
-    const { random_output_len: outputLen, random_prefix_len: prefixLen } = options;
-    const ratio = ratiosOf(options);
-    const input = inputRange(options, tokenizer);
-    const low = Math.max(1, Math.floor(outputLen * (1 - ratio.output)));
-    const high = Math.max(1, Math.ceil(outputLen * (1 + ratio.output)));
-
-    const generator = createRandom(options.seed);
-    const inputLens = generator.integers(input.low, input.high + 1, count);
-    const outputLens = generator.integers(low, high + 1, count);
+    const { random_prefix_len: prefixLen } = options;
+    const { generator, inputLens, outputLens } = drawnLengths(options, count, tokenizer);
     const offsets = generator.integers(0, tokenizer.vocabSize, count);
 
     const usable = usableIds(tokenizer, plainOnly);
@@ -117,13 +110,40 @@ export const random: Dataset = {
 
     return { requests, notes: present(lengthNote(lengths), repeatNote(requests)) };
   },
+
+  async lengths(options, count) {
+    const { random_prefix_len: prefixLen } = options;
+    const { inputLens, outputLens } = drawnLengths(options, count, { specialTokenCount: 0 });
+    return {
+      promptTokens: Int32Array.from(inputLens, (length) => prefixLen + length),
+      outputTokens: Int32Array.from(outputLens),
+      ...(prefixLen > 0 ? { sharedTokens: new Int32Array(count).fill(prefixLen, 1) } : {}),
+      notes: [],
+    };
+  },
 };
+
+/** The lengths, prefix left out, and the generator that the rest is drawn from. */
+function drawnLengths(options: WorkloadOptions, count: number, tokenizer: Pick<Tokenizer, 'specialTokenCount'>) {
+  const { random_output_len: outputLen } = options;
+  const ratio = ratiosOf(options);
+  const input = inputRange(options, tokenizer);
+  const low = Math.max(1, Math.floor(outputLen * (1 - ratio.output)));
+  const high = Math.max(1, Math.ceil(outputLen * (1 + ratio.output)));
+  const generator = createRandom(options.seed);
+  const inputLens = generator.integers(input.low, input.high + 1, count);
+  const outputLens = generator.integers(low, high + 1, count);
+  return { generator, inputLens, outputLens };
+}
 
 const ratiosOf = ({ random_range_ratio: r }: WorkloadOptions): { readonly input: number; readonly output: number } =>
   typeof r === 'number' ? { input: r, output: r } : r;
 
 /** Shortest and longest prompt without the prefix. The tokenizer's own special tokens are part of the length asked for. */
-function inputRange(options: WorkloadOptions, { specialTokenCount }: Tokenizer): { low: number; high: number } {
+function inputRange(
+  options: WorkloadOptions,
+  { specialTokenCount }: Pick<Tokenizer, 'specialTokenCount'>,
+): { low: number; high: number } {
   const { random_input_len: asked, random_prefix_len: prefixLen } = options;
   const ratio = ratiosOf(options).input;
   const lowest = (length: number): number => Math.floor(Math.max(0, length - specialTokenCount) * (1 - ratio));

@@ -1,9 +1,9 @@
 import { pythonShuffle, pythonTwister } from '../kit/mersenne-twister.ts';
 import type { WorkloadOptions } from '../records/workload.ts';
 import type { Tokenizer } from '../tokenizers/tokenizer.ts';
-import type { Dataset, Making } from './dataset.ts';
+import type { Dataset, Lengths as LengthsOnly, Making } from './dataset.ts';
 import { fetchedDataset } from './kept/fetch.ts';
-import { standInConversations } from './kept/stand-in.ts';
+import { standInConversations, standInLengths } from './kept/stand-in.ts';
 import { countTokens, hasBrokenCharacter } from './making/count-tokens.ts';
 import { needsTokenizer } from './making/needs-tokenizer.ts';
 import { oversampled, type Sample } from './making/oversample.ts';
@@ -62,7 +62,34 @@ export const sharegpt: Dataset = {
     const made = oversampled(samples, count, options);
     return { requests: made.requests, notes: [...notes, ...made.notes] };
   },
+
+  async lengths(options, count, { cacheDir }) {
+    const known = options.dataset_path ?? (await fetchedDataset(cacheDir, 'sharegpt'));
+    return known === null ? standInLoad(options, count) : null;
+  },
 };
+
+/** The lengths of the stand-in's requests, in vocabularies in which each of its words is one token. */
+export function standInLoad(options: WorkloadOptions, count: number): LengthsOnly {
+  const { sharegpt_output_len: outputLen } = options;
+  const rows = [...standInLengths()];
+  if (!options.disable_shuffle) pythonShuffle(pythonTwister(options.seed), rows);
+  // A number stands for the text of each conversation, so that repeats are known as such.
+  const samples = rows.flatMap(({ prompt: promptTokens, answer: answerTokens }, i): Sample[] => {
+    const fits = lengthReason({ promptTokens, answerTokens }, outputLen) === null;
+    return fits ? [{ prompt: String(i), promptTokens, outputTokens: outputLen ?? answerTokens }] : [];
+  });
+  const { requests, notes } = oversampled(samples.slice(0, count), count, options);
+  return {
+    promptTokens: Int32Array.from(requests, (request) => request.promptTokens),
+    outputTokens: Int32Array.from(requests, (request) => request.outputTokens),
+    notes: [standInNote, ...notes],
+  };
+}
+
+const standInNote =
+  'The prompts are a synthetic stand-in for ShareGPT: no file was named and none was fetched. Their lengths are ' +
+  'distributed like the real ones, their words mean nothing; `servetune dataset fetch sharegpt` gets the real file.';
 
 interface Rows {
   /** With two turns or more, in the order of the file. */
@@ -103,10 +130,7 @@ const standIn = (): Rows => ({
     },
   })),
   path: 'the synthetic stand-in',
-  notes: [
-    'The prompts are a synthetic stand-in for ShareGPT: no file was named and none was fetched. Their lengths are ' +
-      'distributed like the real ones, their words mean nothing; `servetune dataset fetch sharegpt` gets the real file.',
-  ],
+  notes: [standInNote],
 });
 
 /** Takes rows in turn until there are `count` samples; no more of them than that may need are tokenised. */
@@ -144,13 +168,13 @@ interface Lengths {
   readonly answerTokens: number;
 }
 
-function reasonAgainst(
-  { prompt, answer }: Row,
-  { promptTokens, answerTokens }: Lengths,
-  outputLen: number | undefined,
-): string | null {
+function reasonAgainst({ prompt, answer }: Row, lengths: Lengths, outputLen: number | undefined): string | null {
   if (typeof prompt !== 'string' || typeof answer !== 'string') return 'with a turn that has no text';
   if (hasBrokenCharacter(prompt)) return 'with a broken character in the prompt';
+  return lengthReason(lengths, outputLen);
+}
+
+function lengthReason({ promptTokens, answerTokens }: Lengths, outputLen: number | undefined): string | null {
   if (promptTokens < fewest) return `with a prompt of under ${fewest} tokens`;
   if (promptTokens > mostPrompt) return `with a prompt of over ${mostPrompt} tokens`;
   if (outputLen === undefined && answerTokens < fewest) return `with an answer of under ${fewest} tokens`;

@@ -36,7 +36,37 @@ export const timedTrace: Dataset = {
     });
     return { requests, notes: [...notes, ...textNotes, ...lengthNotes(rows, count, options)] };
   },
+
+  async lengths(options, count, { signal }) {
+    const { rows, notes } = await readTrace(options, count, signal);
+    const startS = rows[0]?.timeS ?? 0;
+    return {
+      promptTokens: Int32Array.from(rows, ({ inputTokens }) => inputTokens),
+      outputTokens: Int32Array.from(rows, ({ outputTokens }) => outputTokens),
+      sharedTokens: sharedTokens(rows, options.timed_trace_chunk_hash_size),
+      ...(options.self_timed ? { dueS: Float64Array.from(rows, ({ timeS }) => timeS - startS) } : {}),
+      notes: [...notes, ...lengthNotes(rows, count, options)],
+    };
+  },
 };
+
+/** Tokens of the blocks with which each row begins, as far as an earlier one begins with the same. */
+function sharedTokens(rows: readonly TraceRow[], blockTokens: number): Int32Array {
+  /** Beginnings that were seen, each as a number: of the beginning without its last block, and that block's id. */
+  const seen = new Map<string, number>();
+  return Int32Array.from(rows, ({ hashIds, inputTokens }) => {
+    let beginning = 0;
+    let shared = 0;
+    for (const id of hashIds) {
+      const key = `${beginning} ${id}`;
+      const known = seen.get(key);
+      if (known !== undefined) shared++;
+      beginning = known ?? seen.size + 1;
+      if (known === undefined) seen.set(key, beginning);
+    }
+    return Math.min(shared * blockTokens, inputTokens);
+  });
+}
 
 function lengthNotes(rows: readonly TraceRow[], count: number, options: WorkloadOptions): string[] {
   const notes: string[] = [];

@@ -9,8 +9,8 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
 const NONE = -1;
-/** Longest line; a server that never ends one must not fill our memory. */
-const longestLine = 64 << 20;
+/** Longest line: servers that never end one must not fill our memory, thousands of streams at a time. */
+const longestLine = 4 << 20;
 
 /**
  * Splits a body of server-sent events, as bytes cut anywhere, into events by the rules of the HTML standard: lines end

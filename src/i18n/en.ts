@@ -1,9 +1,11 @@
-import { capitalised, formatList, formatNumber, plural } from '../kit/words.ts';
+import { capitalised, formatNumber, plural } from '../kit/words.ts';
+import { engines } from './en/engines.ts';
+import { count, locale } from './en/numbers.ts';
+import { quality } from './en/quality.ts';
+import { setup } from './en/setup.ts';
+import { stages } from './en/stages.ts';
+import { trial } from './en/trial.ts';
 import type { Messages } from './messages.ts';
-
-const locale = 'en';
-const count = (n: number, one: string, other: string): string =>
-  `${formatNumber(n, locale)} ${plural(n, locale, { one, other })}`;
 
 export const en: Messages = {
   locale,
@@ -19,7 +21,10 @@ export const en: Messages = {
   simulated: {
     banner:
       'Simulated: no engine ran. Every figure in this report is predicted by a model of the engine and was not measured.',
+    uncalibrated:
+      'Uncalibrated: throughputs may be off by 25 % either way, latencies by more, and differences under 15 % are ties.',
     mark: 'simulated',
+    moment: 'in virtual time',
   },
   metrics: {
     total_token_throughput: 'total token throughput',
@@ -86,6 +91,12 @@ export const en: Messages = {
     unmeasured: 'Nothing can be recommended: no configuration qualified.',
     baselineFailed: (reason) => `The baseline does not qualify: ${reason}.`,
     noCommand: 'No command was recorded.',
+    recommendedServer: (model, hardware) => `Recommended to serve ${model} on ${hardware}:`,
+    serverAsItRuns: 'The server as it runs. It was there before, and servetune neither started nor changed it.',
+    drifted: (first, last, change) =>
+      `The machine drifted meanwhile: the baseline gave ${first} at first and ${last} at last (${change}), more than noise explains. Differences of that size may be drift; see Measurement quality.`,
+    notConfirmed: (value, change, against) =>
+      `When it was tried once more it gave ${value}, ${change} against ${against} in the runs by which it was chosen: more than noise explains.`,
     gainLabel: (metric) => `Change of ${metric}`,
     gainNote: (interval, workload) => `95 % interval ${interval}, workload ${workload}`,
     runs: (n) => (n === 1 ? '1 run' : `geometric mean of ${formatNumber(n, locale)} runs`),
@@ -109,6 +120,8 @@ export const en: Messages = {
       `It looked no further than its stages: all ${formatNumber(tried, locale)} configurations that they span were tried, and no setting outside them.`,
     repeats: (closeCalls) =>
       `It did not repeat everything. Alternatives were measured once; those too close to call were measured again from a fresh engine start, at most ${count(closeCalls, 'time', 'times')}.`,
+    repeatsAttached: (closeCalls) =>
+      `It did not repeat everything. Alternatives were measured once; those too close to call were measured again, at most ${count(closeCalls, 'time', 'times')}.`,
     noRepeats: 'It did not repeat alternatives: each was measured once.',
     failed: (n) =>
       `${count(n, 'configuration', 'configurations')} could not be measured, so nothing is known of ${plural(n, locale, { one: 'its', other: 'their' })} speed.`,
@@ -131,93 +144,9 @@ export const en: Messages = {
     atMost: (metric, limit) => `${metric} is at most ${limit}`,
     atLeast: (metric, limit) => `${metric} is at least ${limit}`,
   },
-  setup: {
-    heading: 'Set-up',
-    model: 'Model',
-    tinyModel:
-      'A model of random weights that servetune makes itself: 15.7 million weights in the qwen3 architecture. Its speed is real; its answers are noise.',
-    hardware: 'Hardware',
-    hardwareCaption: 'The machine',
-    gpu: 'GPU',
-    cpu: 'CPU',
-    cores: 'CPUs in use',
-    memory: 'Memory',
-    system: 'System',
-    versions: 'Versions',
-    versionsCaption: 'Software',
-    engine: 'Engine',
-    engineNotes: { embedded: 'llama.cpp through node-llama-cpp, whose version this is' },
-    workloads: 'Workloads',
-    workloadsCaption: 'What is sent',
-    dataset: 'Dataset',
-    inputTokens: 'Input tokens',
-    inputTokensMeasured: 'Input tokens, measured',
-    measuredWithTemplate:
-      'Measured input tokens: the mean a request, as the server counted them where it did, with the chat template.',
-    measuredByServer: 'Measured input tokens: the mean a request, as the server counted them where it did.',
-    outputTokens: 'Output tokens',
-    requests: 'Requests',
-    requestsOrLonger: (requests, duration) => `${requests}, or more until ${duration}`,
-    rate: 'Rate, req/s',
-    unlimited: 'no limit',
-    concurrency: 'Concurrency',
-    seed: 'Seed',
-    spread: (length, share) => `${length} ± ${share}`,
-    sharedPrefix: (length, shared) => `${length} + ${shared} shared`,
-    commands: 'Load commands',
-    time: 'Time',
-    timeCaption: 'Where the time went',
-    began: 'Began',
-    took: 'The study took',
-    starts: 'Engine starts',
-    starting: 'Starting engines',
-    warming: 'Warming up',
-    loading: 'Measuring',
-  },
-  stages: {
-    heading: 'Results by stage',
-    nothing: 'No trial has run.',
-    baseline: 'Baseline',
-    stage: (number, name) => `${formatNumber(number, locale)}. ${name}`,
-    incumbent: (label) => `Starts from ${label}.`,
-    servingCommand: 'Serving command:',
-    tableCaption: (stage, noise) =>
-      `Configurations of stage ${stage}, as it was decided, by the noise known then (${noise})`,
-    runsOf: (counted, all) => `${formatNumber(counted, locale)} of ${formatNumber(all, locale)}`,
-    againstIncumbent: 'Against the stage input',
-    incumbentMark: 'stage input',
-    result: (ranking) => `Result: ${ranking}`,
-    tiedLegend: '≈ stands between neighbours that noise does not tell apart.',
-    chosen: (label) => `Chosen: ${label}.`,
-    better: (label, change, interval) => `Chosen: ${label}, ${change} (95 % interval ${interval}).`,
-    laterCovered: (label, change, noise, interval) =>
-      `At the noise that the whole run showed (${noise}), the difference of ${label} from the stage input (${change}) would not be significant (${interval}).`,
-    laterClear: (label, change, noise, interval) =>
-      `At the noise that the whole run showed (${noise}), the difference of ${label} from the stage input (${change}) would be significant (${interval}).`,
-    noDifference: 'No significant difference: the stage input stays.',
-    worse: 'Every alternative is significantly worse: the stage input stays.',
-    noneQualified: 'No alternative qualified: the stage input stays.',
-    notTried: 'The budget ended before an alternative was tried: the stage input stays.',
-    nothingToTry: 'No alternative differs from the stage input.',
-    pending: 'Not decided yet.',
-    others: 'Other trials',
-  },
-  trial: {
-    name: (id) => `Trial ${id}`,
-    meanTtft: (value) => `mean TTFT ${value}`,
-    meanTpot: (value) => `mean TPOT ${value}`,
-    started: (duration) => `started in ${duration}`,
-    warmed: (duration) => `warmed up in ${duration}`,
-    loaded: (duration) => `measured for ${duration}`,
-    excluded: (reason) => `Does not qualify: ${reason}.`,
-    failed: (id, fate) => `Trial ${id} failed: ${fate}.`,
-    hint: (text) => `What would mend it: ${text}`,
-    logTail: (lines) => `Last ${count(lines, 'line', 'lines')} of the log`,
-    refusedBlock: (id) => `Figures of trial ${id}, which must not be believed`,
-    effective: (id) => `Settings in force, as the engine reports them (trial ${id})`,
-    effectiveCaption: 'Settings in force',
-    setting: 'Setting',
-  },
+  setup,
+  stages,
+  trial,
   items: {
     heading: 'Optimization items',
     caption: (metric, noise) =>
@@ -235,6 +164,7 @@ export const en: Messages = {
       `The stage was decided by the noise known then; at that of the whole run (${noise}), its difference would be significant.`,
     nothing: 'The study has no stages.',
   },
+  engines,
   further: {
     heading: 'Further workloads',
     introduction: 'Baseline and winner under the workloads that did not decide.',
@@ -243,63 +173,7 @@ export const en: Messages = {
     caption: (workload) => `Workload ${workload}: geometric mean over the runs of each side`,
     side: 'Side',
   },
-  quality: {
-    heading: 'Measurement quality',
-    noise: 'Noise',
-    noiseMeasured: (sd, repeats, priorRepeats) =>
-      `One measurement scatters by ${sd} (standard deviation). The estimate rests on ${count(repeats, 'repeat', 'repeats')} on the deciding workload, and on a cautious guess that weighs as much as ${formatNumber(priorRepeats, locale)}.`,
-    noiseAssumed: (sd) =>
-      `Nothing was repeated on the deciding workload, so the scatter of one measurement is not known; every interval assumes ${sd} (standard deviation).`,
-    noiseFurther: 'The same scatter is assumed on the further workloads.',
-    repeatedCaption: 'Configurations measured more than once, each time from a fresh engine start',
-    values: 'Values',
-    spread: 'Highest above lowest',
-    noneRepeated: 'No configuration was measured more than once.',
-    drift: 'Drift',
-    driftSmall: (first, last, change) =>
-      `The baseline was measured again at the end: ${first} at first, ${last} at last (${change}). Noise covers the difference.`,
-    driftLarge: (first, last, change) =>
-      `The machine drifted: the baseline gave ${first} at first and ${last} at last (${change}), more than noise explains. Treat differences of that size with care.`,
-    driftUnknown: 'The baseline was not measured again at the end, so drift of the machine is not known.',
-    confirmation: 'Confirmation',
-    confirmed: (value, change, against) =>
-      `The recommended command was started once more: ${value}, ${change} against ${against} in the runs by which it was chosen. Noise covers the difference.`,
-    notConfirmed: (value, change, against) =>
-      `The recommended command was started once more and gave ${value}, ${change} against ${against} in the runs by which it was chosen: more than noise explains.`,
-    confirmationFailed: 'The recommended command was started once more, and gave no valid measurement.',
-    confirmationMissing: 'No confirmation was measured.',
-    client: 'Client',
-    clientCaption: 'Worst figures of the load generator over all trials',
-    clientFigure: 'Figure',
-    worst: 'Worst',
-    loopDelayP99: 'Event-loop delay for any reason, P99',
-    loopDelayMax: 'Event-loop delay for any reason, longest',
-    cpuShare: 'CPU',
-    cores: (share) => `${share} of one core`,
-    sendLag: 'Send lag, P99',
-    clientFine: 'The load generator kept up in every trial.',
-    clientBound: (trials, n) =>
-      `The load generator did not keep up in ${plural(n, locale, { one: 'trial', other: 'trials' })} ${trials}; ${plural(n, locale, { one: 'its figures do', other: 'their figures do' })} not count.`,
-    clientReason: (trial, reason) => `Trial ${formatNumber(trial, locale)}: ${reason}`,
-    clientUnknown: 'No trial recorded the state of the load generator.',
-    work: 'Work done',
-    requests: (asked, ok, failed, notSent) => {
-      const parts = [
-        `${formatNumber(ok, locale)} succeeded`,
-        `${formatNumber(failed, locale)} failed`,
-        `${formatNumber(notSent, locale)} ${plural(notSent, locale, { one: 'was', other: 'were' })} not sent`,
-      ];
-      return `Of ${count(asked, 'request', 'requests')} in all trials with a result, ${formatList(parts, locale)}.`;
-    },
-    outputShare: (share, trial) => `The least output for what was asked: ${share} of the tokens, in trial ${trial}.`,
-    failures: 'Failed trials',
-    noFailures: 'No trial failed.',
-    failuresCaption: 'Trials without a valid measurement',
-    fate: 'What happened',
-    warnings: 'Remarks',
-    noWarnings: 'No remarks.',
-    warning: (text, trials, n) => `${text} (${plural(n, locale, { one: 'trial', other: 'trials' })} ${trials})`,
-  },
+  quality,
   reproduce: {
     heading: 'How to reproduce',
     serve: 'Start the recommended configuration:',
@@ -307,6 +181,7 @@ export const en: Messages = {
     load: (workload) => `Send workload ${workload}:`,
     study: 'Or run the whole study from its file, saved as study.yaml:',
     studyFile: 'study.yaml',
+    defaults: 'Keys that are left out have the defaults of this version; report.json has every one.',
     redacted:
       'Home folders would be written as ~, and keys, user and machine names removed; put your own where a command shows such a gap.',
   },

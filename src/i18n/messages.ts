@@ -1,3 +1,9 @@
+import type { EnginesMessages } from './messages/engines.ts';
+import type { QualityMessages } from './messages/quality.ts';
+import type { SetupMessages } from './messages/setup.ts';
+import type { StagesMessages } from './messages/stages.ts';
+import type { TrialMessages } from './messages/trial.ts';
+
 /**
  * Every text of a report in one language. A language is one object of this type, so a missing message does not compile.
  * Figures come in formatted already, by the functions of `kit/words.ts` with this object's `locale`; counts come in as
@@ -20,7 +26,14 @@ export interface Messages {
   range(first: string, last: string): string;
   /** Ends a list that was cut. */
   more(n: number): string;
-  readonly simulated: { readonly banner: string; readonly mark: string };
+  readonly simulated: {
+    readonly banner: string;
+    /** Said besides, where the prediction rests on no measurement. */
+    readonly uncalibrated: string;
+    readonly mark: string;
+    /** In place of when it ended. */
+    readonly moment: string;
+  };
   /** Of an objective or constraint, by its name in the study file. */
   readonly metrics: Readonly<
     Record<
@@ -87,6 +100,12 @@ export interface Messages {
     readonly unmeasured: string;
     baselineFailed(reason: string): string;
     readonly noCommand: string;
+    /** Of a server that somebody else started: there is no command to give. */
+    recommendedServer(model: string, hardware: string): string;
+    readonly serverAsItRuns: string;
+    /** Beside the verdict: the machine did not stay the same, or the recommendation did not hold when it was tried again. */
+    drifted(first: string, last: string, change: string): string;
+    notConfirmed(value: string, change: string, against: string): string;
     gainLabel(metric: string): string;
     gainNote(interval: string, workload: string): string;
     runs(n: number): string;
@@ -106,6 +125,8 @@ export interface Messages {
     greedy(tried: number, spanned: number): string;
     exhaustive(tried: number): string;
     repeats(closeCalls: number): string;
+    /** The same of servers that are not started. */
+    repeatsAttached(closeCalls: number): string;
     readonly noRepeats: string;
     failed(n: number): string;
     stagesNotTried(stages: string): string;
@@ -123,92 +144,9 @@ export interface Messages {
     atMost(metric: string, limit: string): string;
     atLeast(metric: string, limit: string): string;
   };
-  readonly setup: {
-    readonly heading: string;
-    readonly model: string;
-    /** Of the model that comes with servetune. */
-    readonly tinyModel: string;
-    readonly hardware: string;
-    readonly hardwareCaption: string;
-    readonly gpu: string;
-    readonly cpu: string;
-    readonly cores: string;
-    readonly memory: string;
-    readonly system: string;
-    readonly versions: string;
-    readonly versionsCaption: string;
-    readonly engine: string;
-    /** By the engine's name: what it is, where the name does not say it. */
-    readonly engineNotes: Readonly<Record<string, string>>;
-    readonly workloads: string;
-    readonly workloadsCaption: string;
-    readonly dataset: string;
-    readonly inputTokens: string;
-    readonly inputTokensMeasured: string;
-    readonly measuredWithTemplate: string;
-    readonly measuredByServer: string;
-    readonly outputTokens: string;
-    readonly requests: string;
-    readonly requestsOrLonger: (requests: string, duration: string) => string;
-    readonly rate: string;
-    readonly unlimited: string;
-    readonly concurrency: string;
-    readonly seed: string;
-    spread(length: string, share: string): string;
-    sharedPrefix(length: string, shared: string): string;
-    readonly commands: string;
-    readonly time: string;
-    readonly timeCaption: string;
-    readonly began: string;
-    readonly took: string;
-    readonly starts: string;
-    readonly starting: string;
-    readonly warming: string;
-    readonly loading: string;
-  };
-  readonly stages: {
-    readonly heading: string;
-    readonly nothing: string;
-    readonly baseline: string;
-    stage(number: number, name: string): string;
-    incumbent(label: string): string;
-    readonly servingCommand: string;
-    tableCaption(stage: string, noise: string): string;
-    /** Runs that count, of all. */
-    runsOf(counted: number, all: number): string;
-    readonly againstIncumbent: string;
-    readonly incumbentMark: string;
-    result(ranking: string): string;
-    readonly tiedLegend: string;
-    chosen(label: string): string;
-    better(label: string, change: string, interval: string): string;
-    /** The comparison that decided the stage, judged by the noise of the whole run: covered by it, or clear of it. */
-    laterCovered(label: string, change: string, noise: string, interval: string): string;
-    laterClear(label: string, change: string, noise: string, interval: string): string;
-    readonly noDifference: string;
-    readonly worse: string;
-    readonly noneQualified: string;
-    readonly notTried: string;
-    readonly nothingToTry: string;
-    readonly pending: string;
-    readonly others: string;
-  };
-  readonly trial: {
-    name(id: number): string;
-    meanTtft(value: string): string;
-    meanTpot(value: string): string;
-    started(duration: string): string;
-    warmed(duration: string): string;
-    loaded(duration: string): string;
-    excluded(reason: string): string;
-    failed(id: number, fate: string): string;
-    hint(text: string): string;
-    logTail(lines: number): string;
-    refusedBlock(id: number): string;
-    effective(id: number): string;
-    readonly effectiveCaption: string;
-    readonly setting: string;
-  };
+  readonly setup: SetupMessages;
+  readonly stages: StagesMessages;
+  readonly trial: TrialMessages;
   readonly items: {
     readonly heading: string;
     caption(metric: string, noise: string): string;
@@ -225,6 +163,7 @@ export interface Messages {
     clear(noise: string): string;
     readonly nothing: string;
   };
+  readonly engines: EnginesMessages;
   readonly further: {
     readonly heading: string;
     readonly introduction: string;
@@ -233,49 +172,7 @@ export interface Messages {
     caption(workload: string): string;
     readonly side: string;
   };
-  readonly quality: {
-    readonly heading: string;
-    readonly noise: string;
-    noiseMeasured(sd: string, repeats: number, priorRepeats: number): string;
-    noiseAssumed(sd: string): string;
-    readonly noiseFurther: string;
-    readonly repeatedCaption: string;
-    readonly values: string;
-    readonly spread: string;
-    readonly noneRepeated: string;
-    readonly drift: string;
-    driftSmall(first: string, last: string, change: string): string;
-    driftLarge(first: string, last: string, change: string): string;
-    readonly driftUnknown: string;
-    readonly confirmation: string;
-    confirmed(value: string, change: string, against: string): string;
-    notConfirmed(value: string, change: string, against: string): string;
-    readonly confirmationFailed: string;
-    readonly confirmationMissing: string;
-    readonly client: string;
-    readonly clientCaption: string;
-    readonly clientFigure: string;
-    readonly worst: string;
-    readonly loopDelayP99: string;
-    readonly loopDelayMax: string;
-    readonly cpuShare: string;
-    cores(share: string): string;
-    readonly sendLag: string;
-    readonly clientFine: string;
-    clientBound(trials: string, n: number): string;
-    clientReason(trial: number, reason: string): string;
-    readonly clientUnknown: string;
-    readonly work: string;
-    requests(asked: number, ok: number, failed: number, notSent: number): string;
-    outputShare(share: string, trial: number): string;
-    readonly failures: string;
-    readonly noFailures: string;
-    readonly failuresCaption: string;
-    readonly fate: string;
-    readonly warnings: string;
-    readonly noWarnings: string;
-    warning(text: string, trials: string, n: number): string;
-  };
+  readonly quality: QualityMessages;
   readonly reproduce: {
     readonly heading: string;
     readonly serve: string;
@@ -283,6 +180,8 @@ export interface Messages {
     load(workload: string): string;
     readonly study: string;
     readonly studyFile: string;
+    /** Which keys the printed file has. */
+    readonly defaults: string;
     readonly redacted: string;
   };
 }

@@ -19,26 +19,25 @@ export const killWaitS = 10;
  */
 export async function endFamily(family: Family, graceEndsAt: () => number): Promise<Ending> {
   const beganAt = now();
-  family.refresh();
+  family.refreshMarked();
   signalFamily(family, 'SIGTERM');
-  await untilGone(family, graceEndsAt);
+  await untilGone(family, 'SIGTERM', graceEndsAt);
   const forced = family.running.length > 0;
   if (forced) {
     const givenUpAt = now() + killWaitS;
-    await untilGone(
-      family,
-      () => givenUpAt,
-      () => signalFamily(family, 'SIGKILL'),
-    );
+    await untilGone(family, 'SIGKILL', () => givenUpAt);
   }
   return { forced, survivors: family.running.map(({ pid }) => pid), durationS: now() - beganAt };
 }
 
-async function untilGone(family: Family, endsAt: () => number, eachTime?: () => void): Promise<void> {
+/** SIGKILL is sent again and again, to whoever was forked meanwhile; SIGTERM once, but for who slipped away before it. */
+async function untilGone(family: Family, signal: 'SIGTERM' | 'SIGKILL', endsAt: () => number): Promise<void> {
   for (let pauseS = 0.01; ; pauseS = Math.min(pauseS * 1.5, 0.1)) {
     family.refresh();
+    const seemsGone = family.running.length === 0;
+    if (seemsGone) family.refreshMarked();
     if (family.running.length === 0) return;
-    eachTime?.();
+    if (seemsGone || signal === 'SIGKILL') signalFamily(family, signal);
     const leftS = endsAt() - now();
     if (leftS <= 0) return;
     await sleep(Math.min(pauseS, leftS));

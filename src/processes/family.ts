@@ -1,4 +1,5 @@
 import { readlinkSync } from 'node:fs';
+import { markedWith } from './mark.ts';
 import { type ProcessEntry, type ProcessIdentity, type Snapshot, takeSnapshot } from './tree.ts';
 
 /**
@@ -11,6 +12,8 @@ export interface Family {
   readonly running: readonly ProcessEntry[];
   /** Looks again. True when members came or went. */
   refresh(): boolean;
+  /** Looks again, also for members that only their mark tells of: those that left everything else between two looks. */
+  refreshMarked(): void;
 }
 
 export interface FamilyHints {
@@ -18,6 +21,8 @@ export interface FamilyHints {
   readonly known?: readonly ProcessIdentity[];
   /** Whoever starts later and has this file as its output is a member, should nobody have seen its parents (Linux only). */
   readonly outputPath?: string;
+  /** What every member has in its environment (`mark.ts`), and nobody else. */
+  readonly mark?: string;
   readonly snapshot?: () => Snapshot;
 }
 
@@ -81,6 +86,11 @@ export function trackFamily(root: ProcessIdentity, hints: FamilyHints = {}): Fam
     return changed;
   }
 
+  function refreshMarked(): void {
+    if (hints.mark !== undefined) remembered = [...remembered, ...markedWith(hints.mark)];
+    refresh();
+  }
+
   refresh();
   return {
     root,
@@ -88,6 +98,7 @@ export function trackFamily(root: ProcessIdentity, hints: FamilyHints = {}): Fam
       return [...members.values()].filter(({ running }) => running);
     },
     refresh,
+    refreshMarked,
   };
 }
 

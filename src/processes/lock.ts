@@ -8,6 +8,8 @@ import { isRunning, processEntry } from './tree.ts';
 
 export interface Lock extends Disposable {
   readonly path: string;
+  /** Nobody has removed it, and nobody else has taken it over. */
+  isHeld(): boolean;
   /** The same as disposing it; may be called again. */
   release(): void;
 }
@@ -65,11 +67,14 @@ function clear(path: string, dead: Owner | 'unreadable', dir: string): void {
 }
 
 function lockOf(path: string, mine: Owner): Lock {
-  const release = (): void => {
+  const isHeld = (): boolean => {
     const owner = readOwner(path);
-    if (typeof owner === 'object' && equal(owner, mine)) rmSync(path, { force: true });
+    return typeof owner === 'object' && equal(owner, mine);
   };
-  return { path, release, [Symbol.dispose]: release };
+  const release = (): void => {
+    if (isHeld()) rmSync(path, { force: true });
+  };
+  return { path, isHeld, release, [Symbol.dispose]: release };
 }
 
 function ourselves(): Owner {

@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
+import { exitCodes, messageOf, ServetuneError, systemCode } from '../kit/errors.ts';
 import { makeFolder } from '../kit/files.ts';
 
 /** No log line worth showing is longer than this in all. */
@@ -18,7 +18,7 @@ export interface Log extends Disposable {
   note(text: string): void;
 }
 
-/** Opens (and creates, with its folders) a log. Throws a ServetuneError `log_not_writable`. */
+/** Opens (and creates, with its folders) a log. Throws a ServetuneError: `disk_full`, `log_not_writable`. */
 export function openLog(logPath: string): Log {
   const path = resolve(logPath);
   let fd: number;
@@ -26,8 +26,12 @@ export function openLog(logPath: string): Log {
     makeFolder(dirname(path));
     fd = openSync(path, 'a');
   } catch (error) {
-    throw new ServetuneError('log_not_writable', `the log ${path} cannot be opened: ${messageOf(error)}`, {
-      hint: remedies[systemCode(error) ?? ''] ?? 'look at the path and its permissions, or name another run directory',
+    const code = systemCode(error) ?? '';
+    const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+    const name = isFull ? 'disk_full' : 'log_not_writable';
+    throw new ServetuneError(name, `the log ${path} cannot be opened: ${messageOf(error)}`, {
+      hint: remedies[code] ?? 'look at the path and its permissions, or name another run directory',
+      ...(isFull ? { exitCode: exitCodes.badInput } : {}),
       cause: error,
     });
   }

@@ -20,6 +20,8 @@ export interface StartOrder {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string | undefined;
   readonly outputPath: string | undefined;
+  /** In the environment of the program, and so of all that it starts (`mark.ts`). */
+  readonly mark: string | undefined;
 }
 
 /** From the owner to the watchdog. */

@@ -1,4 +1,5 @@
 import { openLog } from './log.ts';
+import { newMark, withMark } from './mark.ts';
 import type { Exit } from './messages.ts';
 import { startWatched } from './watched.ts';
 
@@ -6,7 +7,7 @@ export type { Exit } from './messages.ts';
 
 export interface ProcessSpec {
   readonly argv: readonly string[];
-  /** The complete environment: nothing is inherited beside it. */
+  /** The complete environment: nothing is inherited beside it, and only a mark is added (`mark.ts`). */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Standard output and error go here, straight from the program; appended, folders are created. */
@@ -28,6 +29,8 @@ export interface Supervised extends AsyncDisposable {
   readonly pid: number;
   /** With `pid` names the process for good: see `ProcessIdentity`. */
   readonly startTime: string;
+  /** In the environment of all that it starts (`mark.ts`); absent of what was not started here. */
+  readonly mark?: string;
   /**
    * When the program's first process has ended; never rejects. What it leaves behind is being ended then; `stop` waits
    * for that. When the watchdog itself was killed, the program is ended, too: the log and `watchdogLost` say so, and
@@ -48,15 +51,17 @@ export interface Supervised extends AsyncDisposable {
  * Starts a program under a watchdog, which ends the program's whole tree within 5 s when this process is gone, however
  * it went. Resolves as soon as the program runs; whether it is ready is the caller's question.
  * Throws a ServetuneError, with nothing left running: `program_not_found`, `program_not_executable`,
- * `no_such_directory`, `log_not_writable`, `start_failed`.
+ * `no_such_directory`, `disk_full`, `log_not_writable`, `start_failed`.
  */
 export async function supervise(spec: ProcessSpec): Promise<Supervised> {
   using log = openLog(spec.logPath);
-  const watched = await startWatched(spec, log);
+  const mark = newMark();
+  const watched = await startWatched({ ...spec, env: withMark(spec.env, mark), mark }, log);
   const stop = (graceS = 5): Promise<Stopped> => watched.end(graceS);
   return {
     pid: watched.pid,
     startTime: watched.startTime,
+    mark,
     exited: watched.exited,
     logTail: log.tail,
     stop,

@@ -16,7 +16,7 @@ import { processEntry } from './tree.ts';
 
 /** When nobody waits for the answer any more; with the killing that follows, all is over within 5 s. */
 const lastGraceS = 2;
-/** Engines fork most while they start. A process is missed only if its parents came and went between two looks. */
+/** Engines fork most while they start. Whose parents came and went between two looks is found at the end, by its mark. */
 const lookEveryS = { first: 0.1, later: 0.5, firstForS: 15 };
 
 let family: Family | undefined;
@@ -40,7 +40,7 @@ function note(text: string): void {
   }
 }
 
-async function start({ argv, env, cwd, outputPath }: StartOrder): Promise<void> {
+async function start({ argv, env, cwd, outputPath, mark }: StartOrder): Promise<void> {
   const [program = '', ...args] = argv;
   // Detached: a session of its own, so that Ctrl-C in the terminal reaches the engine only through its owner.
   const child = spawn(program, args, { env, cwd, detached: true, stdio: ['ignore', 'inherit', 'inherit'] });
@@ -59,7 +59,8 @@ async function start({ argv, env, cwd, outputPath }: StartOrder): Promise<void> 
     // Also of a program that has ended already: it stays in the table until its exit was collected, later in this loop.
     startTime = processEntry(child.pid)?.startTime;
     if (startTime === undefined) throw new Error('the table of processes does not show what was started');
-    family = trackFamily({ pid: child.pid, startTime }, outputPath === undefined ? {} : { outputPath });
+    const hints = { ...(outputPath === undefined ? {} : { outputPath }), ...(mark === undefined ? {} : { mark }) };
+    family = trackFamily({ pid: child.pid, startTime }, hints);
   } catch (error) {
     process.kill(-child.pid, 'SIGKILL');
     return notStarted(error);

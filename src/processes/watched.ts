@@ -15,6 +15,8 @@ export interface ProgramStart {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** That is in `env` (`withMark`); all that it starts is then found at the end, wherever it went. */
+  readonly mark?: string;
 }
 
 /** A running program with a watchdog over it. */
@@ -61,6 +63,7 @@ export async function startWatched(
     detached: true,
     stdio: ['ignore', sink, sink, 'ipc'],
   });
+  const marked = program.mark === undefined ? {} : { mark: program.mark };
   const exited = deferred<Exit>();
   const ended = deferred<Ended>();
   const started = deferred<ProcessIdentity>();
@@ -80,7 +83,7 @@ export async function startWatched(
   async function takeOver(root: ProcessIdentity): Promise<void> {
     if (output !== 'pipes') output.note('the watchdog of this program is gone; ending the program');
     graceEndsAt = Math.min(graceEndsAt, now() + lostGraceS);
-    const ending = await endFamily(trackFamily(root, { known: members }), () => graceEndsAt);
+    const ending = await endFamily(trackFamily(root, { known: members, ...marked }), () => graceEndsAt);
     const exit = ending.survivors.includes(root.pid)
       ? noExit
       : { code: null, signal: ending.forced ? 'SIGKILL' : 'SIGTERM' };
@@ -105,7 +108,7 @@ export async function startWatched(
     // It may have started the program already: what writes to the program's log is the program.
     const strays = output === 'pipes' ? [] : writersTo(output.path).filter(({ pid }) => pid !== watchdog.pid);
     const graceEnd = now() + lostGraceS;
-    Promise.all(strays.map((stray) => endFamily(trackFamily(stray), () => graceEnd))).finally(() =>
+    Promise.all(strays.map((stray) => endFamily(trackFamily(stray, marked), () => graceEnd))).finally(() =>
       started.reject(
         new ServetuneError('watchdog_lost', `the watchdog of ${program.argv[0]} was killed while it started it`, {
           hint: 'start again; a study goes on with --resume',
@@ -119,6 +122,7 @@ export async function startWatched(
     env: program.env,
     cwd: program.cwd,
     outputPath: output === 'pipes' ? undefined : output.path,
+    mark: program.mark,
   });
 
   const root = await started.promise;

@@ -24,7 +24,9 @@ const engineEntry = z.strictObject({
   host: z
     .enum(['local', 'uv', 'docker', 'simulated'])
     .default('local')
-    .describe('Where and how the engine is started; simulated starts nothing and predicts, and then all entries must be'),
+    .describe(
+      'Where and how the engine is started; simulated starts nothing and predicts, and then all entries must be',
+    ),
   python: z
     .string()
     .optional()

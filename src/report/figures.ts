@@ -1,6 +1,7 @@
 import type { Messages } from '../i18n/messages.ts';
 import { shellCommand, shellQuote } from '../kit/shell.ts';
 import { capitalised, formatChange, formatList, formatQuantity } from '../kit/words.ts';
+import type { Fate } from '../records/trial.ts';
 import type { Inline, Text, Tone } from './document.ts';
 import type { Change, ReportInfo } from './info.ts';
 
@@ -46,6 +47,10 @@ export function commandText(argv: readonly string[]): string {
     })
     .join(' ');
 }
+
+/** How a trial ended; of a server that servetune does not start nothing is said of a start. */
+export const fateText = (fate: Fate, attached: boolean, words: Messages): string =>
+  attached && fate === 'start_failed' ? words.trial.notServing : words.fates[fate];
 
 /** The head of a column of the objective's values. */
 export const objectiveColumn = ({ objective }: ReportInfo, words: Messages): string =>

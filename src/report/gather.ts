@@ -5,14 +5,14 @@ import type { FinishedTrial } from '../records/trial.ts';
 import { type Candidate, candidateOf, type Decisions, decide, objectiveWorkload } from '../search/decisions.ts';
 import { compareScores } from '../search/noise.ts';
 import { candidateInfo, labelAgainst, referenceLabel, stageInfo } from './candidates.ts';
-import { type Change, changeOf, type ReportInfo, type WorkloadResult } from './info.ts';
+import { type Change, changeOf, isAttached, type ReportInfo, type WorkloadResult } from './info.ts';
 import { qualityOf } from './quality.ts';
 import { scopeOf } from './scope.ts';
 import { trialInfo } from './trials.ts';
 
 /**
  * Everything that a report says, computed from the run's trials: a pure function. Texts are as they stand in the run;
- * `redactDeep` of `redact.ts` makes them fit to hand on.
+ * `textRedactor` of `redact.ts` makes them fit to hand on.
  */
 export function reportInfo(run: RunData): ReportInfo {
   const { study, space, trials } = run;
@@ -25,6 +25,7 @@ export function reportInfo(run: RunData): ReportInfo {
   return {
     format: 'servetune-report-1',
     simulated: run.simulated,
+    ...(run.uncalibrated ? { uncalibrated: run.uncalibrated } : {}),
     finished,
     name: study.name,
     model: study.model,
@@ -50,6 +51,7 @@ export function reportInfo(run: RunData): ReportInfo {
     quality: qualityOf(run, decisions),
     scope: scopeOf(run, decisions),
     machine: run.machine,
+    weights: run.weights ?? [],
     engines: [...new Set([space.baseline, ...trials.map((t) => t.configuration)].map(engineLabel))],
     servetuneVersion: run.servetuneVersion,
     workloads: study.workloads.map((options) => ({
@@ -142,14 +144,17 @@ function timeOf({ trials, beganAt, endedAt }: RunData): ReportInfo['time'] {
       .sort()
       .at(-1) ??
     beganAt;
-  const sum = (part: 'startS' | 'warmupS' | 'loadS'): number =>
-    trials.reduce((total, { times }) => total + (times[part] ?? 0), 0);
+  const sum = (part: 'startS' | 'warmupS' | 'loadS', of = trials): number =>
+    of.reduce((total, { times }) => total + (times[part] ?? 0), 0);
+  const found = trials.filter((t) => isAttached(t.configuration));
+  const started = trials.filter((t) => !isAttached(t.configuration));
   return {
     beganAt,
     endedAt: endedAt ?? null,
     totalS: Math.max(0, (Date.parse(end) - Date.parse(beganAt)) / 1000),
-    engineStarts: new Set(trials.map((t) => t.engineStart)).size,
-    startS: sum('startS'),
+    engineStarts: new Set(started.map((t) => t.engineStart)).size,
+    startS: sum('startS', started),
+    waitS: sum('startS', found),
     warmupS: sum('warmupS'),
     loadS: sum('loadS'),
   };

@@ -1,8 +1,10 @@
-import type { Machine } from '../records/run.ts';
+import { external } from '../engines/external.ts';
+import type { Machine, Weights } from '../records/run.ts';
 import type { Configuration } from '../records/settings.ts';
 import type { ObjectiveMetric, StudySpec } from '../records/study.ts';
 import type { ClientHealth } from '../records/summary.ts';
-import type { Fate, Purpose, TrialTimes } from '../records/trial.ts';
+import type { CounterSummary, GpuSummary } from '../records/telemetry.ts';
+import type { ChangedSetting, Fate, Purpose, StressBurst, TrialTimes } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import type { StageVerdict } from '../search/decisions.ts';
 import type { Comparison } from '../search/noise.ts';
@@ -24,6 +26,8 @@ export interface TrialInfo {
   readonly workload: string;
   readonly reason: string;
   readonly engineStart: number;
+  /** Measured on a server that servetune neither started nor stopped. */
+  readonly attached: boolean;
   readonly configuration: Configuration;
   /** All of the configuration in one line. */
   readonly label: string;
@@ -52,7 +56,15 @@ export interface TrialInfo {
     readonly message: string;
     readonly hint: string | null;
     readonly logTail: readonly string[];
+    /** The lines of the log that tell the cause, where one does. */
+    readonly fragment: readonly string[];
+    /** What is different from the configuration that it was made from. */
+    readonly changed: readonly ChangedSetting[];
   } | null;
+  /** The GPUs during the load. */
+  readonly gpu: GpuSummary | null;
+  readonly counters: CounterSummary | null;
+  readonly stress: StressBurst | null;
   readonly servingCommand: readonly string[];
   readonly loadCommand: readonly string[];
   readonly effectiveSettings: Readonly<Record<string, string>> | null;
@@ -187,6 +199,8 @@ export type ConclusionVerdict =
 export interface ReportInfo {
   readonly format: 'servetune-report-1';
   readonly simulated: boolean;
+  /** Predicted without a fit to measurements; absent of measured figures. */
+  readonly uncalibrated?: true;
   readonly finished: boolean;
   readonly name: string;
   readonly model: string;
@@ -215,6 +229,8 @@ export interface ReportInfo {
   readonly quality: Quality;
   readonly scope: Scope;
   readonly machine: Machine;
+  /** Empty where no engine takes its weights from a hub or a folder. */
+  readonly weights: readonly Weights[];
   readonly engines: readonly string[];
   readonly servetuneVersion: string;
   readonly workloads: readonly {
@@ -228,8 +244,11 @@ export interface ReportInfo {
     readonly endedAt: string | null;
     /** From the beginning of the study to its end, or to the end of its last trial. */
     readonly totalS: number;
+    /** Without servers that ran already. */
     readonly engineStarts: number;
     readonly startS: number;
+    /** For such servers to answer. */
+    readonly waitS: number;
     readonly warmupS: number;
     readonly loadS: number;
   };
@@ -245,6 +264,13 @@ export function changeOf(comparison: Comparison, better: 'higher' | 'lower'): Ch
     ? { ratio, low, high, verdict }
     : { ratio: 1 / ratio, low: 1 / high, high: 1 / low, verdict };
 }
+
+/** Whether a configuration is a server that somebody else started. */
+export const isAttached = ({ engine }: Pick<Configuration, 'engine'>): boolean => engine === external.name;
+
+/** Whether servetune started nothing at all. */
+export const allAttached = ({ baseline, trials }: ReportInfo): boolean =>
+  isAttached(baseline.configuration) && trials.every((t) => t.attached);
 
 /** The trials of these ids, in the order of the ids. */
 export const trialsOf = (info: ReportInfo, ids: readonly number[]): readonly TrialInfo[] =>

@@ -3,7 +3,7 @@ import type { RunData } from '../records/run.ts';
 import { type Configuration, configurationKey, configurationLabel } from '../records/settings.ts';
 import type { ClientHealth } from '../records/summary.ts';
 import { type FinishedTrial, fates } from '../records/trial.ts';
-import { candidateOf, type Decisions } from '../search/decisions.ts';
+import { candidateOf, type Decisions, decide } from '../search/decisions.ts';
 import { compareScores, estimateNoise } from '../search/noise.ts';
 import { changeOf, type Extreme, type Quality, type Recheck } from './info.ts';
 
@@ -23,11 +23,10 @@ export function qualityOf(run: RunData, decisions: Decisions): Quality {
       priorRepeats: estimateNoise([]).degreesOfFreedom,
     },
     repeated: repeatedOf(run),
-    drift: again ? recheck(run, decisions, again, first ? [first] : []) : null,
+    drift: again ? recheck(run, again, first ? [first] : []) : null,
     confirmation: confirmation
       ? recheck(
           run,
-          decisions,
           confirmation,
           decisions.winner.trials.filter((t) => t.id < confirmation.id),
         )
@@ -51,8 +50,15 @@ export function qualityOf(run: RunData, decisions: Decisions): Quality {
 const scoresOf = ({ study }: RunData, trials: readonly FinishedTrial[]): readonly number[] =>
   trials.flatMap((t) => candidateOf(study, t.configuration, t.workload, [t]).scores);
 
-function recheck(run: RunData, { noise }: Decisions, trial: FinishedTrial, earlier: readonly FinishedTrial[]): Recheck {
-  const { study } = run;
+/** Judged by the noise of everything else: with only few repeats, a drift would else be its own excuse. */
+function recheck(run: RunData, trial: FinishedTrial, earlier: readonly FinishedTrial[]): Recheck {
+  const { study, space, trials } = run;
+  const { noise } = decide(
+    study,
+    space,
+    trials.filter((t) => t !== trial),
+    true,
+  );
   const value = (trials: readonly FinishedTrial[]): number | null =>
     candidateOf(study, trial.configuration, trial.workload, trials).value;
   const [late, early] = [scoresOf(run, [trial]), scoresOf(run, earlier)];

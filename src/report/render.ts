@@ -1,12 +1,13 @@
 import type { Messages } from '../i18n/messages.ts';
 import { type Language, languages } from '../i18n/table.ts';
+import { hideDeep } from '../kit/secrets.ts';
 import type { RunData } from '../records/run.ts';
 import type { Block, Document } from './document.ts';
 import { reportInfo } from './gather.ts';
 import { html } from './html.ts';
 import type { ReportInfo } from './info.ts';
 import { markdown } from './markdown.ts';
-import { currentIdentity, type Identity, redactDeep, textRedactor } from './redact.ts';
+import { currentIdentity, type Identity, textRedactor } from './redact.ts';
 import { sections } from './table.ts';
 
 export const reportFormats = ['md', 'html', 'json'] as const;
@@ -30,7 +31,7 @@ export interface ReportFile {
  * is nothing to draw), `report.html`, which needs no other file, and `report.json`, the figures unrounded.
  */
 export function renderReport(run: RunData, options: ReportOptions): readonly ReportFile[] {
-  const info = redactDeep(reportInfo(run), textRedactor(options.identity ?? currentIdentity()));
+  const info = hideDeep(reportInfo(run), textRedactor(options.identity ?? currentIdentity()));
   const words = languages[options.lang];
   const document = reportDocument(info, words);
   const files: Record<ReportFormat, () => ReportFile[]> = {

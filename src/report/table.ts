@@ -1,5 +1,6 @@
 import type { Section } from './section.ts';
 import { conclusion } from './sections/conclusion.ts';
+import { engines } from './sections/engines.ts';
 import { further } from './sections/further.ts';
 import { items } from './sections/items.ts';
 import { notes } from './sections/notes.ts';
@@ -18,6 +19,7 @@ export const sections: readonly Section[] = [
   stages,
   items,
   further,
+  engines,
   quality,
   reproduce,
 ];

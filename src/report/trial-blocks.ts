@@ -1,7 +1,8 @@
 import type { Messages } from '../i18n/messages.ts';
 import { capitalised, formatDuration } from '../kit/words.ts';
+import type { ChangedSetting } from '../records/trial.ts';
 import { type Block, code, type Inline, muted, paragraph, plainText, strong } from './document.ts';
-import { quantity } from './figures.ts';
+import { fateText, quantity } from './figures.ts';
 import type { ReportInfo, TrialInfo } from './info.ts';
 
 /** Lines of a log that still help; the whole of it lies beside the run. */
@@ -46,21 +47,21 @@ function summaryOf({ objective, simulated }: ReportInfo, trial: TrialInfo, words
   ];
 }
 
-function timesOf({ times: { startS, warmupS, loadS } }: TrialInfo, words: Messages): Block[] {
+function timesOf({ attached, times: { startS, warmupS, loadS } }: TrialInfo, words: Messages): Block[] {
   const say = words.trial;
   const seconds = (value: number): string => formatDuration(value, words.locale);
   const parts = [
-    ...(startS === undefined ? [] : [say.started(seconds(startS))]),
+    ...(startS === undefined ? [] : [(attached ? say.found : say.started)(seconds(startS))]),
     ...(warmupS === undefined ? [] : [say.warmed(seconds(warmupS))]),
     ...(loadS === undefined ? [] : [say.loaded(seconds(loadS))]),
   ];
   return parts.length === 0 ? [] : [paragraph(muted(capitalised(`${parts.join(', ')}.`, words.locale)))];
 }
 
-function failureOf({ id, fate, failure, client }: TrialInfo, words: Messages): Block {
+function failureOf({ id, fate, attached, failure, client }: TrialInfo, words: Messages): Block {
   const say = words.trial;
   const lines = (failure?.logTail ?? []).slice(-mostLogLines);
-  const head: Inline[] = [strong(say.failed(id, words.fates[fate]))];
+  const head: Inline[] = [strong(say.failed(id, fateText(fate, attached, words)))];
   const why = failure?.message ?? client?.reason;
   // What is refused here is told in a sentence of our own making; an engine's words stay as they are.
   if (why) head.push(` ${fate === 'invalid_measurement' ? `${capitalised(why, words.locale)}.` : why}`);
@@ -69,7 +70,14 @@ function failureOf({ id, fate, failure, client }: TrialInfo, words: Messages): B
     tone: 'warning',
     blocks: [
       paragraph(...head),
+      ...(failure && failure.changed.length > 0 ? [paragraph(say.changed(changesText(failure.changed, words)))] : []),
       ...(failure?.hint ? [paragraph(say.hint(failure.hint))] : []),
+      ...(failure && failure.fragment.length > 1
+        ? [
+            paragraph(muted(`${say.fragment}:`)),
+            { kind: 'code', language: 'text', text: failure.fragment.join('\n') } as const,
+          ]
+        : []),
       ...(lines.length > 0
         ? [
             {
@@ -82,6 +90,11 @@ function failureOf({ id, fate, failure, client }: TrialInfo, words: Messages): B
     ],
   };
 }
+
+const changesText = (changed: readonly ChangedSetting[], words: Messages): string => {
+  const value = (of: ChangedSetting['from']): string => (of === null ? words.trial.default : String(of));
+  return changed.map(({ name, from, to }) => words.trial.changedSetting(name, value(from), value(to))).join(', ');
+};
 
 /** What the engine itself says of its settings, once for a configuration. */
 export function effectiveSettings(trials: readonly TrialInfo[], words: Messages): Block[] {

@@ -5,7 +5,7 @@ import { configurationLabel } from '../records/settings.ts';
 import type { Summary } from '../records/summary.ts';
 import type { FinishedTrial } from '../records/trial.ts';
 import { candidateOf } from '../search/decisions.ts';
-import type { TrialInfo } from './info.ts';
+import { isAttached, type TrialInfo } from './info.ts';
 
 /** Latencies of the result block, in its order, where they were measured. */
 const blockMetrics = ['ttft', 'tpot', 'itl', 'e2el'];
@@ -21,6 +21,7 @@ export function trialInfo(run: RunData, trial: FinishedTrial): TrialInfo {
     workload: trial.workload,
     reason: trial.reason,
     engineStart: trial.engineStart,
+    attached: isAttached(trial.configuration),
     configuration: trial.configuration,
     label: configurationLabel(trial.configuration),
     fate: trial.fate,
@@ -37,7 +38,18 @@ export function trialInfo(run: RunData, trial: FinishedTrial): TrialInfo {
     errors: summary?.errors ?? [],
     warnings: summary?.warnings ?? [],
     client: trial.client ?? null,
-    failure: failure ? { message: failure.message, hint: failure.hint ?? null, logTail: failure.logTail } : null,
+    failure: failure
+      ? {
+          message: failure.message,
+          hint: failure.hint ?? null,
+          logTail: failure.logTail,
+          fragment: failure.fragment ?? [],
+          changed: failure.changed ?? [],
+        }
+      : null,
+    gpu: trial.gpu ?? null,
+    counters: trial.counters ?? null,
+    stress: trial.stress ?? null,
     servingCommand: trial.servingCommand,
     loadCommand: trial.loadCommand,
     effectiveSettings: trial.effectiveSettings ?? null,

@@ -82,6 +82,7 @@ export function openAnswer(
   };
   const writer = options.stream ? streamed(response, head, options) : whole(response, head, dialect);
   let outputTokens = 0;
+  let cachedTokens: number | undefined;
   let open = true;
   let cancelled = false;
   let cancel: (() => void) | undefined;
@@ -110,6 +111,7 @@ export function openAnswer(
       prompt_tokens: promptTokens,
       completion_tokens: outputTokens,
       total_tokens: promptTokens + outputTokens,
+      ...(cachedTokens === undefined ? {} : { prompt_tokens_details: { cached_tokens: cachedTokens } }),
     });
     close(reason);
   };
@@ -121,11 +123,11 @@ export function openAnswer(
 
   const answer: Answer = {
     sink: {
-      token(text) {
+      token(text, count = 1) {
         if (!open) return;
         if (outputTokens === 0) counters.promptTokens += promptTokens;
-        outputTokens++;
-        counters.generationTokens++;
+        outputTokens += count;
+        counters.generationTokens += count;
         if (stops === undefined) {
           writer.text(text);
           return;
@@ -135,6 +137,9 @@ export function openAnswer(
         if (!found.stopped) return;
         stopTokens();
         finish('stop');
+      },
+      cached(tokens) {
+        cachedTokens = tokens;
       },
       end: finish,
       fail,
@@ -158,6 +163,7 @@ interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  readonly prompt_tokens_details?: { readonly cached_tokens: number };
 }
 
 interface Writer {

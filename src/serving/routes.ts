@@ -17,7 +17,10 @@ export interface Context {
   readonly createdAtS: number;
 }
 
-type Route = (context: Context, request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+export type Route = (context: Context, request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+/** Routes by path and then method. */
+export type Routes = Readonly<Record<string, Readonly<Record<string, Route>>>>;
 
 /** OpenAI's default for completions; a chat answer may fill the context. */
 const completionMaxTokens = 16;
@@ -39,7 +42,7 @@ const chat: Route = async (context, request, response) => {
       'messages',
     );
   }
-  const prompt = context.source.chatPrompt(messages);
+  const prompt = await context.source.chatPrompt(messages);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? undefined;
   generate(context, response, chatDialect, body, prompt, maxTokens);
 };
@@ -50,7 +53,7 @@ const completions: Route = async (context, request, response) => {
   const given = Array.isArray(body.prompt) && typeof body.prompt[0] !== 'number' ? body.prompt[0] : body.prompt;
   const prompt =
     typeof given === 'string'
-      ? context.source.tokenize(given, true)
+      ? await context.source.tokenize(given, true)
       : checkedIds(context.source, (given ?? []) as number[], 'prompt');
   generate(context, response, textDialect, body, prompt, body.max_tokens ?? completionMaxTokens);
 };
@@ -109,14 +112,14 @@ function generate(
 const tokenize: Route = async ({ source, maxBodyBytes }, request, response) => {
   const body = checked(tokenizeBody, await readJson(request, maxBodyBytes));
   checkModelName(source, body.model);
-  const tokens = Array.from(source.tokenize(body.prompt, body.add_special_tokens ?? true));
+  const tokens = Array.from(await source.tokenize(body.prompt, body.add_special_tokens ?? true));
   sendJson(response, 200, { tokens, count: tokens.length, max_model_len: source.maxModelLen });
 };
 
 const detokenize: Route = async ({ source, maxBodyBytes }, request, response) => {
   const body = checked(detokenizeBody, await readJson(request, maxBodyBytes));
   checkModelName(source, body.model);
-  sendJson(response, 200, { prompt: source.detokenize(checkedIds(source, body.tokens, 'tokens')) });
+  sendJson(response, 200, { prompt: await source.detokenize(checkedIds(source, body.tokens, 'tokens')) });
 };
 
 const models: Route = ({ source, createdAtS }, _request, response) =>
@@ -143,7 +146,7 @@ const metrics: Route = ({ source, counters }, _request, response) => {
 };
 
 /** Every route that needs a source, by path and then method. `/health` answers without one. */
-export const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
+export const routes: Routes = {
   '/health': { GET: (_context, _request, response) => sendJson(response, 200, { status: 'ok' }) },
   '/version': { GET: ({ source }, _request, response) => sendJson(response, 200, { version: source.version }) },
   '/v1/models': { GET: models },

@@ -5,7 +5,7 @@ import { exitCodes, messageOf, ServetuneError, systemCode } from '../kit/errors.
 import { type Answer, sendJson } from './answer.ts';
 import { newCounters } from './counters.ts';
 import { errorBody, Refusal } from './refusal.ts';
-import { type Context, routes } from './routes.ts';
+import { type Context, routes as ownRoutes, type Routes } from './routes.ts';
 import type { TokenSource } from './source.ts';
 
 export interface ServerOptions {
@@ -14,13 +14,16 @@ export interface ServerOptions {
   readonly port: number;
   /** Largest body of a request that is read, 32 MiB by default. */
   readonly maxBodyBytes?: number;
+  /** Headers of every answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A server that listens. Until a source is attached it answers 503 to everything, as an engine that is loading. */
 export interface OpenAiServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
-  attach(source: TokenSource): void;
+  /** `routes` are taken before those that every source has. */
+  attach(source: TokenSource, routes?: Routes): void;
   /**
    * Takes no more requests, lets those that run finish for `graceS` seconds, ends the rest with an error, closes every
    * connection.
@@ -42,12 +45,15 @@ const drainMs = 2_000;
 export async function startServer(options: ServerOptions): Promise<OpenAiServer> {
   const answers = new Set<Answer>();
   let context: Context | undefined;
+  let routes: Routes = ownRoutes;
+  const headers = Object.entries(options.headers ?? {});
   let stopping = false;
 
   const server = createServer({ keepAliveTimeout: keepAliveMs, requestTimeout: 0 }, (request, response) => {
+    for (const [name, value] of headers) response.setHeader(name, value);
     if (stopping) refuse(request, response, new Refusal(503, 'stopping', 'the server is stopping'));
     else if (context === undefined) sendJson(response, 503, loading);
-    else answer(context, request, response);
+    else answer(context, routes, request, response);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(error, options)));
@@ -58,7 +64,8 @@ export async function startServer(options: ServerOptions): Promise<OpenAiServer>
 
   return {
     url: `http://${host}:${port}`,
-    attach(source) {
+    attach(source, more = {}) {
+      routes = { ...ownRoutes, ...more };
       context = {
         source,
         counters: newCounters(),
@@ -85,7 +92,7 @@ export async function startServer(options: ServerOptions): Promise<OpenAiServer>
 /** The body that llama-server answers with while it loads, so that whoever waits for one knows it. */
 const loading = { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } };
 
-function answer(context: Context, request: IncomingMessage, response: ServerResponse): void {
+function answer(context: Context, routes: Routes, request: IncomingMessage, response: ServerResponse): void {
   const path = (request.url ?? '/').split('?', 1)[0] as string;
   const methods = routes[path];
   const route = methods?.[request.method ?? 'GET'];

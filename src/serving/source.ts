@@ -19,10 +19,13 @@ export interface Generation {
  */
 export interface TokenSink {
   /**
-   * One generated token. Its text is empty when it completes no character (the bytes are held back for the next one)
-   * or has none (the end token); the texts together are valid UTF-8.
+   * One generated token, or `count` of one step, which leave as one event. The text is empty when it completes no
+   * character (the bytes are held back for the next one) or has none (the end token); the texts together are valid
+   * UTF-8.
    */
-  token(text: string): void;
+  token(text: string, count?: number): void;
+  /** Of the prompt, tokens that a prefix cache held; called once at most, before the first token. */
+  cached?(tokens: number): void;
   /** `stop`: the model ended; `length`: `maxTokens` were made. */
   end(reason: 'stop' | 'length'): void;
   /** No more tokens will come. `status` is the HTTP status where none was sent yet, 500 by default. */
@@ -60,10 +63,10 @@ export interface TokenSource {
   readonly version: string;
   /** The settings in force by engine-neutral name, for those who read them back. */
   readonly settings: Readonly<Record<string, string>>;
-  tokenize(text: string, addSpecialTokens: boolean): Uint32Array;
-  detokenize(tokens: Uint32Array): string;
+  tokenize(text: string, addSpecialTokens: boolean): Uint32Array | Promise<Uint32Array>;
+  detokenize(tokens: Uint32Array): string | Promise<string>;
   /** The prompt that the model's chat template makes of the messages, tokenized. */
-  chatPrompt(messages: readonly ChatMessage[]): Uint32Array;
+  chatPrompt(messages: readonly ChatMessage[]): Uint32Array | Promise<Uint32Array>;
   /** Begins a generation, or queues it. The sink may be called before this returns. */
   start(generation: Generation, sink: TokenSink): { cancel(): void };
   stats(): SourceStats;

@@ -55,10 +55,15 @@ export interface Calibration {
  * log-normal about what is believed of it. Levenberg and Marquardt's method on the logarithms, with derivatives from
  * differences; observations beyond `outlier` count as Huber's loss has it. Observations that cannot be simulated are left
  * out. The same observations give the same parameters.
+ *
+ * @param known beliefs that take the place of those which every calibration begins with: what was measured by other means
  */
-export function calibrate(observations: readonly Observation[]): Calibration {
+export function calibrate(
+  observations: readonly Observation[],
+  known: Readonly<Record<string, Belief>> = {},
+): Calibration {
   const usable = observations.filter((one) => typeof predictionOf(one, {}) !== 'string');
-  const beliefs = beliefsAbout(usable);
+  const beliefs = { ...beliefsAbout(usable), ...known };
   const names = Object.keys(beliefs);
   const start = names.map((name) => Math.log((beliefs[name] as Belief).value));
   const residuals = (logs: readonly number[]): number[] => {

@@ -56,11 +56,7 @@ async function resolved(
 }
 
 /** The rules are those of the hardware that it is simulated on; no engine has to be here. */
-async function resolvedSimulated(
-  file: StudyFile,
-  environment: Environment,
-  signal: AbortSignal,
-): Promise<LoadedStudy> {
+async function resolvedSimulated(file: StudyFile, environment: Environment, signal: AbortSignal): Promise<LoadedStudy> {
   const known = { gpus: gpusOfHardware(hardwareOf(file)), shape: await shapeOf(file, environment, signal) };
   return { file, space: await resolveStudy(file, environment, signal, { known, mustBeInstalled: false }), gpus: [] };
 }

@@ -14,6 +14,8 @@ export interface KeptRecords {
   readonly vllm?: { readonly outputs: readonly VllmOutput[]; readonly facts: DetailedFacts };
   /** Sentences that must stand beside every figure. */
   readonly notes: readonly string[];
+  /** No engine answered them: a simulation wrote them. */
+  readonly simulated?: true;
 }
 
 /** Problems of lines that are shown; a file of something else has thousands. */
@@ -110,5 +112,7 @@ async function readLines(path: string): Promise<KeptRecords> {
     notes.push(`Line ${last.number} of ${path} is cut off, as after a crash, and was left out.`);
   } else if (last) problems.push({ place: `${path}:${last.number}`, message: last.wrong });
   if (problems.length > 0) throw new InputError(problems.slice(0, mostProblems));
-  return { path, records, notes };
+  const simulated = records.some((record) => 'simulated' in record && record.simulated === true);
+  if (simulated) notes.push(`The records of ${path} are simulated: no engine ran.`);
+  return { path, records, notes, ...(simulated ? { simulated } : {}) };
 }

@@ -10,9 +10,15 @@ export interface FoundServer {
   /** Most tokens that prompt and answer may have together, where the server tells. */
   readonly maxModelLen?: number;
   /** It says that no engine stands behind it: every figure is predicted. */
-  readonly simulated?: true;
+  readonly simulated?: SimulatedServer;
   /** Sentences that the user should see. */
   readonly notes: readonly string[];
+}
+
+/** A server that simulates an engine, as `servetune sim serve` says in every answer. */
+export interface SimulatedServer {
+  /** Simulated seconds in one real second. */
+  readonly timeScale: number;
 }
 
 /** Nobody answers there yet; later somebody might. */
@@ -54,7 +60,7 @@ export async function findServer(
     ]);
   }
   const served = answer.ok ? modelsIn(body) : null;
-  const simulated = saysSimulated(answer.headers) ? { simulated: true as const } : {};
+  const simulated = simulatedIn(answer.headers);
   if (wanted === undefined) {
     const first = served?.[0];
     const notes = [`model ${first?.name}, as the server names it`];
@@ -92,8 +98,11 @@ export function routeOf(baseUrl: URL, route: string): URL {
   return url;
 }
 
-/** Whether an answer comes from a simulated engine: `servetune sim serve` marks every one. */
-export const saysSimulated = (headers: Headers): boolean => headers.get('x-servetune-simulated') === 'true';
+function simulatedIn(headers: Headers): Pick<FoundServer, 'simulated'> {
+  if (headers.get('x-servetune-simulated') !== 'true') return {};
+  const scale = Number(headers.get('x-servetune-time-scale'));
+  return { simulated: { timeScale: scale > 0 ? scale : 1 } };
+}
 
 /** Where a server lists its models. */
 export const modelListUrl = (baseUrl: URL): URL => routeOf(baseUrl, 'v1/models');

@@ -8,6 +8,8 @@ import type { Tokenizer } from './tokenizer.ts';
 const inFlight = 8;
 /** Longest that a question to the server may take while we find out what it is, seconds. */
 const probeTimeoutS = 10;
+/** Longest that it may take for one text later on, seconds: it may be at work on a load. */
+const answerTimeoutS = 60;
 /** Ids of a prompt of a million tokens, written out, and more. */
 const longestAnswer = 32 << 20;
 
@@ -122,25 +124,28 @@ async function post(
   headers: Headers,
   signal?: AbortSignal,
 ): Promise<Record<string, unknown>> {
+  const late = AbortSignal.timeout(answerTimeoutS * 1000);
+  const within = AbortSignal.any([late, ...(signal ? [signal] : [])]);
   const send = (): Promise<Response> =>
     fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
-      ...(signal && { signal }),
+      signal: within,
     });
   let response: Response;
+  let text: string;
   try {
     response = await send().catch((error: unknown) => {
-      signal?.throwIfAborted();
+      within.throwIfAborted();
       if (error instanceof TypeError) return send();
       throw error;
     });
+    text = await boundedText(response, longestAnswer);
   } catch (error) {
     signal?.throwIfAborted();
-    throw failed(`${url} could not be reached`, error);
+    throw failed(`${url} ${late.aborted ? `gave no answer in ${answerTimeoutS} s` : 'could not be reached'}`, error);
   }
-  const text = await boundedText(response, longestAnswer);
   if (!response.ok) throw failed(`${url} answered ${response.status}: ${text.slice(0, 200)}`);
   try {
     return JSON.parse(text) as Record<string, unknown>;

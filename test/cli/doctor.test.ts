@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rememberProcess } from '../../src/processes/leftover.ts';
+import { acquireLock } from '../../src/processes/lock.ts';
 import { processEntry } from '../../src/processes/tree.ts';
 import { eventually, lives } from '../processes/living.ts';
 import { standIn } from '../study/gpu-box.ts';
@@ -77,6 +78,67 @@ describe('servetune doctor', () => {
   });
 });
 
+describe('servetune doctor STUDY.yaml', () => {
+  const study = (engines: string, model = 'Qwen/Qwen3-14B'): void =>
+    writeFileSync(
+      join(dir, 'study.yaml'),
+      `name: s\nmodel: ${model}\nengines: [${engines}]\nbaseline: {engine: ${/\w[\w.]*(?=[@,]|$)/.exec(engines.replace('{ name: ', ''))?.[0]}}\nstages: []\nworkloads: [{ name: w }]\n`,
+    );
+
+  it('looks at the engines, interpreters and images that a study names', async () => {
+    writeFileSync(join(dir, 'bin/uv'), '#!/bin/sh\necho uv 0.9.0\n', { mode: 0o755 });
+    writeFileSync(join(dir, 'bin/docker'), '#!/bin/sh\ncase "$*" in version*) echo 28 ;; *inspect*) exit 1 ;; esac\n', {
+      mode: 0o755,
+    });
+    standIn(join(dir, 'bin'), {});
+    study(
+      [
+        '{ name: vllm, version: 0.11.0, python: /nowhere/bin/python }',
+        '{ name: sglang, version: 0.5.5, host: docker }',
+        '{ name: tensorrt-llm, version: 1.2.0, host: uv }',
+      ].join(', '),
+    );
+    const { code, stdout } = await doctor('study.yaml');
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/problem\s+vllm@0\.11\.0 \(\/nowhere\/bin\/python\)\s.*does not exist/);
+    expect(stdout).toMatch(/note\s+sglang@0\.5\.5 \(docker\)\s+lmsysorg\/sglang:v0\.5\.5 is not here: it is pulled/);
+    expect(stdout).toMatch(/ok\s+tensorrt-llm@1\.2\.0 \(uv\)\s+uv installs tensorrt-llm==1\.2\.0/);
+    expect(stdout).toMatch(/problem\s+model\s.*HF_HUB_OFFLINE/);
+  });
+
+  it('tells of another version, of settings that cannot work, and of a server that does not answer', async () => {
+    study('embedded@0.0.1', 'tiny-qwen3');
+    expect((await doctor('study.yaml')).stdout).toMatch(
+      /problem\s+embedded@0\.0\.1 \(local\)\s.*is installed, not 0\.0\.1/,
+    );
+    study('embedded', 'tiny-qwen3');
+    expect((await doctor('study.yaml')).stdout).toMatch(/ok\s+embedded \(local\)\s/);
+    study('{ name: external, url: "http://127.0.0.1:9" }');
+    const served = await doctor('study.yaml');
+    expect(served.stdout).toMatch(/problem\s+external \(http:\/\/127\.0\.0\.1:9\)\s+nothing answers/);
+    expect(served.stdout).not.toMatch(/^Model/m);
+    study('embedded, embedded', 'tiny-qwen3');
+    expect((await doctor('study.yaml')).stdout).toMatch(/problem\s+study\s.*embedded is there twice/);
+  });
+
+  it('says which GPUs are hidden', async () => {
+    standIn(join(dir, 'bin'), {});
+    env.CUDA_VISIBLE_DEVICES = '';
+    const { stdout } = await doctor();
+    expect(stdout).toMatch(/note\s+hidden\s+GPU 0 \(NVIDIA H100 80GB HBM3\): by CUDA_VISIBLE_DEVICES=/);
+    expect(stdout).toContain('unset CUDA_VISIBLE_DEVICES');
+  });
+
+  it('opens the files of a model', async () => {
+    writeFileSync(join(dir, 'bogus.gguf'), 'text');
+    expect((await doctor('--model', './bogus.gguf')).stdout).toMatch(/problem\s+model\s+not a GGUF file/);
+    mkdirSync(join(dir, 'm'));
+    writeFileSync(join(dir, 'm/config.json'), '{');
+    writeFileSync(join(dir, 'm/model.safetensors'), '');
+    expect((await doctor('--model', './m')).stdout).toMatch(/problem\s+model\s/);
+  });
+});
+
 describe('servetune doctor --reap', () => {
   it('finds what an earlier run left, ends it and says so, and nothing else', async () => {
     const pid = leave('cut');
@@ -94,6 +156,19 @@ describe('servetune doctor --reap', () => {
     expect(all.processes).toMatchObject([{ running: [{ pid: stranger }], survivors: [] }]);
     await eventually(() => !lives(stranger), 5);
     expect((await doctor('--reap')).stdout).toContain('nothing is left');
+  });
+
+  it('passes over a run that is at work, and says so', async () => {
+    const pid = leave('busy');
+    using _ = acquireLock(join(dir, 'runs/busy'));
+    const one = await doctor('--reap', 'busy');
+    expect(one.code).toBe(0);
+    expect(one.stdout).toMatch(/runs\/busy: passed over: in use by process \d+ since/);
+    expect(one.stdout).not.toContain('nothing is left');
+    const all = await doctor('--reap');
+    expect(all.stdout).toMatch(/nothing is left of the other runs[\s\S]*busy: passed over/);
+    expect(JSON.parse((await doctor('--reap', '--json')).stdout).passedOver).toMatchObject([{ dir: 'runs/busy' }]);
+    expect(lives(pid)).toBe(true);
   });
 
   it('lets a process alone that only has the number of a recorded one', async () => {

@@ -59,7 +59,7 @@ describe('help', () => {
     const shown = lines.slice(lines.indexOf('Examples') + 2).join('\n');
     expect(shown).toContain(' \\\n');
     expect(shown).toContain(`'{"a": 1, "b": 2, "c": 3}'`);
-    expect(shown.replace(/ \\\n */g, ' ').trim()).toBe(line);
+    expect(shown.replace(/ \\\n */g, ' ').trim()).toBe(`npx ${line}`); // as it is called in a clone
   });
 
   it.each(widths)('of the whole program fits into %i columns', (width) => {

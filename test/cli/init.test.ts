@@ -46,6 +46,20 @@ describe('servetune init', () => {
     expect(existsSync(join(dir, 'study.yaml'))).toBe(false);
   });
 
+  it('makes a study for a GPU that is not here, and says so where it cannot choose', async () => {
+    const model = ['--model', 'Qwen/Qwen3-14B', '--output', '-'];
+    const elsewhere = await init(...model, '--engines', 'vllm@0.11.0', '--gpu', 'H100', '--gpus', '2');
+    expect(elsewhere).toMatchObject({ code: 0, stderr: '' });
+    expect(elsewhere.stdout).toContain('tensor_parallel: 2');
+    const nothing = await init(...model, '--python', 'vllm=/v/python', '--python', 'sglang=/s/python');
+    expect(nothing).toMatchObject({ code: 0, stderr: expect.stringContaining('No stages for vllm and sglang') });
+    expect(nothing.stdout).toContain('python: /s/python');
+    expect(await init(...model, '--gpus', '2')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--gpu H100'),
+    });
+  });
+
   it('names all that is wrong at once', async () => {
     const { code, stderr } = await init('--engines', 'vlm,vllm', '--host', 'uv', '--model', 'm');
     expect(code).toBe(2);

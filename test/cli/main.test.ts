@@ -27,7 +27,7 @@ describe('the command line', () => {
   it('suggests what was meant', async () => {
     const { code, stderr } = await servetune(['tuen']);
     expect(code).toBe(2);
-    expect(stderr).toContain('did you mean servetune tune?');
+    expect(stderr).toContain('did you mean npx servetune tune?');
   });
 
   it('names everything that is wrong with its options at once', async () => {

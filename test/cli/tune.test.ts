@@ -21,6 +21,9 @@ describe('servetune tune', () => {
     const { code, stdout, stderr } = await servetune(['tune', smallStudy(dir)], { cwd: dir });
     expect(stderr).not.toContain('fault of servetune');
     expect(code).toBe(0);
+    // Numbers and totals agree at the end.
+    const [, last, of] = [...stderr.matchAll(/^\[ *(\d+)\/(\d+)\]/gm)].at(-1) ?? [];
+    expect(last).toBe(of);
     const runDir = join(dir, 'runs/small');
     const trials = trialsOf(runDir);
     expect(trials[0]).toMatchObject({ purpose: 'baseline', fate: 'measured', workload: 'chat' });
@@ -29,8 +32,9 @@ describe('servetune tune', () => {
     for (const { summary } of trials) {
       expect(summary).toMatchObject({ asked: 12, ok: 12, failed: 0, outputTokens: 96, outputTokensAsked: 96 });
     }
-    const last = trials.at(-1);
-    if (last?.purpose === 'confirmation') expect(stdout).toContain(last.servingCommand.join(' '));
+    const final = trials.at(-1);
+    expect(Number(last)).toBe(trials.length);
+    if (final?.purpose === 'confirmation') expect(stdout).toContain(final.servingCommand.join(' '));
     expect(stdout).toContain('npx servetune serve --model tiny-qwen3');
     const report = readFileSync(join(runDir, 'report.md'), 'utf8');
     expect(report).toContain('Serving Benchmark Result');

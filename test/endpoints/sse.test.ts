@@ -151,3 +151,8 @@ it('gets through a long line in small pieces', () => {
   expect(events.length).toBe(1);
   expect(events[0]?.[0].length).toBe(text.length);
 });
+
+it('keeps no more than 4 MiB of a line without an end, and says so', () => {
+  const [[said, kind] = ['', 'data']] = split(Buffer.from('data: '), ...Array(5).fill(Buffer.alloc(1 << 20, 'x')));
+  expect([said, kind]).toEqual(['the stream has a line of over 4 MiB', 'error']);
+});

@@ -6,6 +6,7 @@ import type { ClientHealth, Distribution, Summary } from '../../src/records/summ
 import type { FinishedTrial, Proposal } from '../../src/records/trial.ts';
 import { nextProposals } from '../../src/search/plan.ts';
 import { staged } from '../../src/search/staged.ts';
+import { exampleTelemetry, exampleWeights } from './telemetry.ts';
 
 /** Shapes that a run can have; `many` is a whole study with close calls, a failed trial and two further workloads. */
 export const shapes = ['none', 'one', 'many', 'all_failed', 'keep_baseline', 'latency', 'unfinished'] as const;
@@ -139,6 +140,7 @@ export function exampleRun(shape: Shape, options: FixtureOptions = {}): RunData 
       gpus: ['NVIDIA H100 80GB HBM3, 81559 MiB, driver 570.86'],
       node: 'v20.20.2',
     },
+    ...(shape === 'none' ? {} : { weights: exampleWeights }),
     servetuneVersion: '0.1.0',
     trials,
     beganAt: '2026-08-27T08:00:00.000Z',
@@ -224,6 +226,8 @@ function trialOf(study: StudySpec, proposal: Proposal, slot: Slot, { planted = '
       failure: {
         message: `CUDA out of memory. Tried to allocate 2.00 GiB${planted ? ` for ${planted}` : ''}`,
         hint: 'lower gpu_memory_fraction, max_running_requests or max_batched_tokens, or raise tensor_parallel',
+        ...(quantized ? { changed: [{ name: 'quantization', from: null, to: quantized }] } : {}),
+        fragment: ['INFO loading', `ERROR torch.OutOfMemoryError: CUDA out of memory ${planted}`],
         logTail: [
           'INFO 08-27 08:14:11 [gpu_model_runner.py:2602] Starting to load model Qwen/Qwen3-14B-AWQ...',
           '<script>alert("log")</script> ```not a fence``` | not a cell | </pre></details>',
@@ -248,7 +252,17 @@ function trialOf(study: StudySpec, proposal: Proposal, slot: Slot, { planted = '
       gpu_memory_utilization: '0.9',
       ...(planted ? { api_key: planted } : {}),
     },
-    times: { startS: 61.4 + id, warmupS: 4.1, loadS: summary.durationS },
+    times: {
+      startS: 61.4 + id,
+      parts: { starting: 7.2, loading: 21.3, compiling: id === 1 ? 19.4 : 2.1, capturing: 6, 'first token': 1.5 },
+      compileCache: id === 1 ? 'cold' : 'warm',
+      warmupS: 4.1,
+      loadS: summary.durationS,
+    },
+    ...exampleTelemetry(throughput),
+    ...(purpose === 'confirmation'
+      ? { stress: { requests: 300, promptTokens: 512, outputTokens: 256, durationS: 31.4, failed: 0 } }
+      : {}),
     endedAt: new Date(Date.parse(beganAt) + 200_000).toISOString(),
   };
 }

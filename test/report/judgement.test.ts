@@ -10,6 +10,7 @@ import { idList, intervalText } from '../../src/report/figures.ts';
 import { reportInfo } from '../../src/report/gather.ts';
 import { judgedOtherwise } from '../../src/report/info.ts';
 import { renderReport, reportDocument } from '../../src/report/render.ts';
+import { conclusion } from '../../src/report/sections/conclusion.ts';
 import { decide } from '../../src/search/decisions.ts';
 import { compareScores } from '../../src/search/noise.ts';
 import { everyTable, everyText } from '../contracts/section.ts';
@@ -56,6 +57,33 @@ it('says of a stage that later repeats made doubtful that its difference would n
     expect(stage.comparison.atRunNoise).toMatchObject({ low: final.low, high: final.high });
     expect(sentences[i]).toContain(`would not be significant (${intervalText(stage.comparison.atRunNoise, en)})`);
   }
+});
+
+it('puts a drift beside the verdict, even the only repeat of a study', () => {
+  const said = (run: RunData): number =>
+    conclusion
+      .render(reportInfo(run), en)
+      .filter((b) => b.kind === 'callout' && everyText([b]).join().includes('drifted')).length;
+  expect(said(exampleRun('many'))).toBe(0);
+  expect(said(noisy)).toBe(1);
+  const once = exampleRun('keep_baseline');
+  const alone: RunData = {
+    ...once,
+    space: { ...once.space, stages: [] },
+    trials: once.trials
+      .filter((t) => t.purpose === 'baseline' || t.purpose === 'baseline_again')
+      .map((t) => (t.purpose === 'baseline_again' ? slower(t, 0.523) : t)),
+  };
+  expect(alone.trials).toHaveLength(2);
+  expect(reportInfo(alone).quality.drift?.change?.verdict).toBe('worse');
+  expect(said(alone)).toBe(1);
+});
+
+it('puts a confirmation that failed to confirm beside the verdict', () => {
+  const run = changed(exampleRun('many'), (t) => (t.purpose === 'confirmation' ? slower(t, 0.6) : t));
+  const shown = everyText(conclusion.render(reportInfo(run), en)).join();
+  expect(shown).toMatch(/When it was tried once more it gave .* more than noise explains/);
+  expect(everyText(conclusion.render(reportInfo(exampleRun('many')), en)).join()).not.toContain('once more');
 });
 
 it('prints the intervals of the optimization items at the noise of the whole run, and marks what that turns', () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { redactDeep, textRedactor } from '../../src/report/redact.ts';
+import { hideDeep } from '../../src/kit/secrets.ts';
+import { textRedactor } from '../../src/report/redact.ts';
 import { renderReport, reportFormats } from '../../src/report/render.ts';
 import { exampleRun } from './fixture.ts';
 
@@ -78,7 +79,7 @@ it.each([
 });
 
 it('hides the value behind a flag in an argument list, and behind a telling key', () => {
-  expect(redactDeep(['--api-key', 'abc', '--port', '8000', '--hf-token', '--verbose'], redact)).toEqual([
+  expect(hideDeep(['--api-key', 'abc', '--port', '8000', '--hf-token', '--verbose'], redact)).toEqual([
     '--api-key',
     '<redacted>',
     '--port',
@@ -86,20 +87,20 @@ it('hides the value behind a flag in an argument list, and behind a telling key'
     '--hf-token',
     '--verbose',
   ]);
-  expect(
-    redactDeep({ api_key: 'abc', max_tokens: '7', nested: [{ hub_token: 'x', n: 1, none: null }] }, redact),
-  ).toEqual({
-    api_key: '<redacted>',
-    max_tokens: '7',
-    nested: [{ hub_token: '<redacted>', n: 1, none: null }],
-  });
+  expect(hideDeep({ api_key: 'abc', max_tokens: '7', nested: [{ hub_token: 'x', n: 1, none: null }] }, redact)).toEqual(
+    {
+      api_key: '<redacted>',
+      max_tokens: '7',
+      nested: [{ hub_token: '<redacted>', n: 1, none: null }],
+    },
+  );
 });
 
 it('does not take a common user name for a secret', () => {
   const ofRoot = textRedactor({ home: '/root', user: 'root', host: 'localhost' });
   expect(ofRoot('root of the tree on localhost, /root/x')).toBe('root of the tree on localhost, ~/x');
   const baseline = textRedactor({ home: '/', user: 'repeat', host: 'measured' });
-  expect(redactDeep({ purpose: 'repeat', fate: 'measured' }, baseline)).toEqual({
+  expect(hideDeep({ purpose: 'repeat', fate: 'measured' }, baseline)).toEqual({
     purpose: 'repeat',
     fate: 'measured',
   });

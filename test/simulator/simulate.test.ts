@@ -91,9 +91,9 @@ describe.each(engines)('%s', (engine) => {
 
   it('never has more requests under way than it may', () => {
     const outcome = simulate(able(engine).spec, load(60, 300, 40, 0, 5));
-    const changes = [...outcome.sendS]
-      .map((s) => [s, 1] as const)
-      .concat([...outcome.endS].map((s) => [s, -1] as const));
+    const changes: (readonly [atS: number, change: number])[] = [];
+    for (const atS of outcome.sendS) changes.push([atS, 1]);
+    for (const atS of outcome.endS) changes.push([atS, -1]);
     changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     let now = 0;
     let most = 0;

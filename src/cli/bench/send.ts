@@ -5,7 +5,7 @@ import { pythonBelow, pythonTwister } from '../../kit/mersenne-twister.ts';
 import type { RequestSpec } from '../../records/request.ts';
 import { checkFit, overlong, templateTokens } from '../../study/fit.ts';
 import { PromptPool } from '../../study/prompts.ts';
-import type { FoundServer } from '../../study/target.ts';
+import type { FoundServer, SimulatedServer } from '../../study/target.ts';
 import { runWorkload, studyPercentiles, type WorkloadRun } from '../../study/workload.ts';
 import { chooseTokenizer } from '../../tokenizers/choose.ts';
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts';
@@ -24,6 +24,8 @@ export interface SentBench {
   readonly modelId: string;
   /** What the tokenizer was to be read from; null where there was none. */
   readonly tokenizerId: string | null;
+  /** The server says that it simulates an engine; null of all others. */
+  readonly simulated: SimulatedServer | null;
   /** What the user was told on the way, a sentence each. */
   readonly notes: readonly string[];
 }
@@ -78,7 +80,8 @@ export async function sendBench(plan: BenchPlan, terminal: Terminal): Promise<Se
         if (server.profile) profiling = await startProfile(plan, access, signal, note);
       },
     });
-    return { run, model: found.model, modelId, tokenizerId: tokenizer && (server.tokenizer ?? modelId), notes };
+    const tokenizerId = tokenizer && (server.tokenizer ?? modelId);
+    return { run, model: found.model, modelId, tokenizerId, simulated: found.simulated ?? null, notes };
   } finally {
     if (profiling) await stopProfile(access, signal, note);
     progress.end();

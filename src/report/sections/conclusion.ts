@@ -3,7 +3,7 @@ import { formatMoment } from '../../kit/words.ts';
 import { barChart } from '../charts/bars.ts';
 import { type Block, command, type Figures, heading, muted, paragraph, strong, type Table } from '../document.ts';
 import { bare, changeCell, changeText, commandText, intervalCell, intervalText, quantity, toneOf } from '../figures.ts';
-import { type Change, decidingResult, type ReportInfo } from '../info.ts';
+import { type Change, decidingResult, isAttached, type ReportInfo } from '../info.ts';
 import type { Section } from '../section.ts';
 
 /** What to run, what it gains and how sure that is, on the first screen. */
@@ -15,11 +15,11 @@ export const conclusion: Section = {
     const { modelName, hardware, name, servetuneVersion, time } = info;
     const titleOf =
       info.objective.better === 'higher' ? words.conclusion.titleThroughput : words.conclusion.titleLatency;
-    const moment = formatMoment(time.endedAt ?? time.beganAt, words.locale);
+    const moment = info.simulated ? words.simulated.moment : formatMoment(time.endedAt ?? time.beganAt, words.locale);
     return [
       heading(1, titleOf(modelName, hardware)),
       paragraph(muted(words.conclusion.subtitle(name, moment, servetuneVersion))),
-      ...(info.simulated ? [warning(words.simulated.banner)] : []),
+      ...(info.simulated ? [warning(bannerOf(info, words))] : []),
       heading(2, words.conclusion.heading),
       ...(info.finished ? [] : [warning(words.conclusion.unfinished)]),
       ...(info.conclusion.verdict === 'unmeasured'
@@ -28,6 +28,9 @@ export const conclusion: Section = {
     ];
   },
 };
+
+const bannerOf = ({ uncalibrated }: ReportInfo, { simulated: say }: Messages): string =>
+  uncalibrated ? `${say.banner} ${say.uncalibrated}` : say.banner;
 
 const warning = (text: string): Block => ({ kind: 'callout', tone: 'warning', blocks: [paragraph(text)] });
 
@@ -41,16 +44,50 @@ function nothingToRecommend(info: ReportInfo, words: Messages): Block[] {
 }
 
 function recommendation(info: ReportInfo, words: Messages): Block[] {
-  const { verdict, servingCommand } = info.conclusion;
+  const { verdict } = info.conclusion;
   const say = words.conclusion;
   return [
-    paragraph((info.finished ? say.recommended : say.bestSoFar)(info.modelName, info.hardware)),
-    servingCommand.length > 0 ? command(commandText(servingCommand), true) : paragraph(muted(say.noCommand)),
+    ...whatToServe(info, words),
     ...(verdict === 'keep_baseline' ? keptBaseline(info, words) : []),
     ...(verdict === 'no_baseline'
       ? [paragraph(say.noBaseline(decidingResult(info)?.baseline.disqualified ?? say.notMeasured))]
       : []),
     ...caveat(info, words),
+    ...doubts(info, words),
+  ];
+}
+
+function whatToServe({ conclusion, winner, finished, modelName, hardware }: ReportInfo, words: Messages): Block[] {
+  const say = words.conclusion;
+  if (isAttached(winner.configuration)) {
+    return [paragraph(say.recommendedServer(modelName, hardware)), paragraph(strong(say.serverAsItRuns))];
+  }
+  const { servingCommand } = conclusion;
+  return [
+    paragraph((finished ? say.recommended : say.bestSoFar)(modelName, hardware)),
+    servingCommand.length > 0 ? command(commandText(servingCommand), true) : paragraph(muted(say.noCommand)),
+  ];
+}
+
+/** What was found later and speaks against the verdict: it must not be read without. */
+function doubts({ quality: { drift, confirmation }, objective: { unit } }: ReportInfo, words: Messages): Block[] {
+  const say = words.conclusion;
+  const shown = (value: number | null): string => quantity(value, unit, words);
+  return [
+    ...(drift?.change && !isCovered(drift.change)
+      ? [warning(say.drifted(shown(drift.against), shown(drift.value), changeText(drift.change, words)))]
+      : []),
+    ...(confirmation?.change && !isCovered(confirmation.change)
+      ? [
+          warning(
+            say.notConfirmed(
+              shown(confirmation.value),
+              changeText(confirmation.change, words),
+              shown(confirmation.against),
+            ),
+          ),
+        ]
+      : []),
   ];
 }
 

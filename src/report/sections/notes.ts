@@ -1,5 +1,6 @@
 import { formatList } from '../../kit/words.ts';
 import { heading } from '../document.ts';
+import { allAttached } from '../info.ts';
 import type { Section } from '../section.ts';
 
 /** What the run did not do, so that nobody concludes more than it shows. */
@@ -7,7 +8,9 @@ export const notes: Section = {
   name: 'notes',
   figures: false,
 
-  render({ scope, workloads, objective }, words) {
+  render(info, words) {
+    const { scope, workloads, objective } = info;
+    const repeats = allAttached(info) ? words.notes.repeatsAttached : words.notes.repeats;
     const { notes: say } = words;
     const list = (names: readonly string[]): string => formatList(names, words.locale);
     const all = scope.configurationsTried >= scope.configurationsSpanned;
@@ -19,7 +22,7 @@ export const notes: Section = {
           all
             ? say.exhaustive(scope.configurationsSpanned)
             : say.greedy(scope.configurationsTried, scope.configurationsSpanned),
-          scope.closeCalls > 0 ? say.repeats(scope.closeCalls) : say.noRepeats,
+          scope.closeCalls > 0 ? repeats(scope.closeCalls) : say.noRepeats,
           ...(scope.failedConfigurations > 0 ? [say.failed(scope.failedConfigurations)] : []),
           ...(scope.stagesNotTried.length > 0 ? [say.stagesNotTried(list(scope.stagesNotTried))] : []),
           ...(scope.numberFormats.length > 0 ? [say.numberFormats(list(scope.numberFormats))] : []),

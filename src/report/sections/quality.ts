@@ -1,8 +1,16 @@
 import type { Messages } from '../../i18n/messages.ts';
 import { formatDuration, formatQuantity, formatShare } from '../../kit/words.ts';
 import { type Block, heading, paragraph, type Table } from '../document.ts';
-import { changeText, idList, quantity } from '../figures.ts';
-import type { Extreme, Quality, Recheck, ReportInfo } from '../info.ts';
+import { changeText, fateText, idList, quantity } from '../figures.ts';
+import {
+  allAttached,
+  type Extreme,
+  isAttached,
+  type Quality,
+  type Recheck,
+  type ReportInfo,
+  trialsOf,
+} from '../info.ts';
 import type { Section } from '../section.ts';
 import { trialBlocks } from '../trial-blocks.ts';
 
@@ -22,13 +30,14 @@ export const quality: Section = {
       ...ofPurpose(info, 'baseline_again', words),
       heading(3, say.confirmation),
       paragraph(confirmationSentence(info, words)),
+      ...stressBlocks(info, words),
       ...ofPurpose(info, 'confirmation', words),
       heading(3, say.client),
       ...clientBlocks(info.quality.client, words),
       heading(3, say.work),
       paragraph(...workSentences(info.quality, words)),
       heading(3, say.failures),
-      ...failureBlocks(info.quality, words),
+      ...failureBlocks(info, words),
       heading(3, say.warnings),
       warningBlock(info.quality, words),
     ];
@@ -38,34 +47,39 @@ export const quality: Section = {
 const ofPurpose = (info: ReportInfo, purpose: 'baseline_again' | 'confirmation', words: Messages): Block[] =>
   info.trials.filter((t) => t.purpose === purpose).flatMap((trial) => trialBlocks(info, trial, words));
 
-function noiseBlocks({ quality: { noise, repeated }, results, objective }: ReportInfo, words: Messages): Block[] {
+function noiseBlocks(info: ReportInfo, words: Messages): Block[] {
+  const { quality, results } = info;
+  const { noise, repeated } = quality;
   const say = words.quality;
   const sd = formatShare(noise.sd, words.locale);
   const sentence = noise.repeats > 0 ? say.noiseMeasured(sd, noise.repeats, noise.priorRepeats) : say.noiseAssumed(sd);
   return [
     paragraph(sentence, ...(results.length > 1 ? [` ${say.noiseFurther}`] : [])),
-    repeated.length === 0 ? paragraph(say.noneRepeated) : repeatedTable(repeated, objective.unit, words),
+    repeated.length === 0 ? paragraph(say.noneRepeated) : repeatedTable(info, words),
   ];
 }
 
-const repeatedTable = (repeated: Quality['repeated'], unit: string, words: Messages): Table => ({
-  kind: 'table',
-  caption: words.quality.repeatedCaption,
-  columns: [
-    { title: words.columns.configuration },
-    { title: words.columns.workload },
-    { title: words.columns.trials },
-    { title: `${words.quality.values}, ${unit}`, numeric: true },
-    { title: words.quality.spread, numeric: true },
-  ],
-  rows: repeated.map(({ label, workload, values, trialIds }) => [
-    label,
-    workload,
-    trialIds.join(', '),
-    values.map((value) => formatQuantity(value, words.locale)).join(' · '),
-    formatShare(Math.max(...values) / Math.min(...values) - 1, words.locale),
-  ]),
-});
+function repeatedTable(info: ReportInfo, words: Messages): Table {
+  const { repeated } = info.quality;
+  return {
+    kind: 'table',
+    caption: allAttached(info) ? words.quality.repeatedAttached : words.quality.repeatedCaption,
+    columns: [
+      { title: words.columns.configuration },
+      { title: words.columns.workload },
+      { title: words.columns.trials },
+      { title: `${words.quality.values}, ${info.objective.unit}`, numeric: true },
+      { title: words.quality.spread, numeric: true },
+    ],
+    rows: repeated.map(({ label, workload, values, trialIds }) => [
+      label,
+      workload,
+      trialIds.join(', '),
+      values.map((value) => formatQuantity(value, words.locale)).join(' · '),
+      formatShare(Math.max(...values) / Math.min(...values) - 1, words.locale),
+    ]),
+  };
+}
 
 function driftSentence({ quality: { drift }, objective }: ReportInfo, words: Messages): string {
   const say = words.quality;
@@ -79,17 +93,33 @@ function driftSentence({ quality: { drift }, objective }: ReportInfo, words: Mes
   );
 }
 
-function confirmationSentence({ quality: { confirmation }, objective }: ReportInfo, words: Messages): string {
+function confirmationSentence({ quality: { confirmation }, objective, winner }: ReportInfo, words: Messages): string {
   const say = words.quality;
   if (!confirmation) return say.confirmationMissing;
   const { value, against, change }: Recheck = confirmation;
   if (!change) return say.confirmationFailed;
-  const sentence = change.verdict === 'no_significant_difference' ? say.confirmed : say.notConfirmed;
+  const [held, failed] = isAttached(winner.configuration)
+    ? [say.confirmedAttached, say.notConfirmedAttached]
+    : [say.confirmed, say.notConfirmed];
+  const sentence = change.verdict === 'no_significant_difference' ? held : failed;
   return sentence(
     quantity(value, objective.unit, words),
     changeText(change, words),
     quantity(against, objective.unit, words),
   );
+}
+
+/** What the winner was sent after its confirmation. */
+function stressBlocks({ trials }: ReportInfo, words: Messages): Block[] {
+  return trials.flatMap(({ stress }) => {
+    if (!stress) return [];
+    const { requests, promptTokens, outputTokens, failed } = stress;
+    const duration = formatDuration(stress.durationS, words.locale);
+    const burst = words.quality.burst(requests, promptTokens, outputTokens);
+    return paragraph(
+      failed === 0 ? words.quality.stressed(burst, duration) : words.quality.stressedFailed(burst, duration, failed),
+    );
+  });
 }
 
 function clientBlocks(client: Quality['client'], words: Messages): Block[] {
@@ -132,7 +162,8 @@ function workSentences({ requests, outputShare }: Quality, words: Messages): str
   ];
 }
 
-function failureBlocks({ failedTrials }: Quality, words: Messages): Block[] {
+function failureBlocks(info: ReportInfo, words: Messages): Block[] {
+  const { failedTrials } = info.quality;
   const say = words.quality;
   if (failedTrials.length === 0) return [paragraph(say.noFailures)];
   return [
@@ -140,7 +171,14 @@ function failureBlocks({ failedTrials }: Quality, words: Messages): Block[] {
       kind: 'table',
       caption: say.failuresCaption,
       columns: [{ title: say.fate }, { title: words.columns.trials }],
-      rows: failedTrials.map(({ fate, trialIds }) => [words.fates[fate], idList(trialIds, words)]),
+      rows: failedTrials.map(({ fate, trialIds }) => [
+        fateText(
+          fate,
+          trialsOf(info, trialIds).every((t) => t.attached),
+          words,
+        ),
+        idList(trialIds, words),
+      ]),
     },
   ];
 }

@@ -1,9 +1,11 @@
 import { stringify } from 'yaml';
+import { invoked } from '../../kit/invocation.ts';
+import { withoutDefaults } from '../brief-study.ts';
 import { type Block, command, heading, muted, paragraph } from '../document.ts';
 import { commandText } from '../figures.ts';
 import type { Section } from '../section.ts';
 
-/** The commands, and the study file with every default written out. */
+/** The commands, and the study file without what is the default anyway. */
 export const reproduce: Section = {
   name: 'reproduce',
   figures: false,
@@ -19,12 +21,15 @@ export const reproduce: Section = {
       ...(verdict === 'keep_baseline' ? [] : step(say.serveBaseline, baselineCommand)),
       ...workloads.flatMap(({ options, loadCommand }) => step(say.load(options.name), loadCommand)),
       paragraph(say.study),
-      command('npx servetune tune study.yaml'),
+      command(invoked('tune study.yaml')),
       {
         kind: 'details',
         summary: say.studyFile,
-        blocks: [{ kind: 'code', language: 'yaml', text: stringify(study, { lineWidth: 0 }).trimEnd() }],
+        blocks: [
+          { kind: 'code', language: 'yaml', text: stringify(withoutDefaults(study), { lineWidth: 0 }).trimEnd() },
+        ],
       },
+      paragraph(muted(say.defaults)),
       paragraph(muted(say.redacted)),
     ];
   },

@@ -5,7 +5,7 @@ import { nominalLengths } from '../../records/dataset-options.ts';
 import type { Workload } from '../../records/workload.ts';
 import { type Block, code, command, heading, muted, paragraph, type Table, type Text } from '../document.ts';
 import { commandText } from '../figures.ts';
-import type { ReportInfo } from '../info.ts';
+import { allAttached, type ReportInfo } from '../info.ts';
 import type { Section } from '../section.ts';
 
 /** Model, machine, versions, workloads and time: what a repetition needs, and what an explanation of the numbers needs. */
@@ -23,13 +23,19 @@ export const setup: Section = {
       heading(3, say.model),
       paragraph(code(info.model)),
       ...(info.model === tinyModelName ? [paragraph(say.tinyModel)] : []),
+      ...weightsTable(info, words),
       heading(3, say.hardware),
       properties(words, say.hardwareCaption, [
         ...machine.gpus.map((gpu): [string, Text] => [say.gpu, gpu]),
-        [say.cpu, machine.cpu],
-        [say.cores, count(machine.cores)],
-        [say.memory, formatBytes(machine.memoryBytes, words.locale)],
-        [say.system, machine.os],
+        // Nothing else of the machine goes into a simulation.
+        ...(info.simulated
+          ? []
+          : ([
+              [say.cpu, machine.cpu],
+              [say.cores, count(machine.cores)],
+              [say.memory, formatBytes(machine.memoryBytes, words.locale)],
+              [say.system, machine.os],
+            ] satisfies [string, Text][])),
       ]),
       heading(3, say.versions),
       properties(words, say.versionsCaption, [
@@ -42,11 +48,16 @@ export const setup: Section = {
       ...measuredNote(info, words),
       ...commands(info, words),
       heading(3, say.time),
-      properties(words, say.timeCaption, [
-        [say.began, formatMoment(time.beganAt, words.locale)],
+      properties(words, info.simulated ? `${say.timeCaption} (${words.simulated.mark})` : say.timeCaption, [
+        ...(info.simulated ? [] : [[say.began, formatMoment(time.beganAt, words.locale)] satisfies [string, Text]]),
         [say.took, duration(time.totalS)],
-        [say.starts, count(time.engineStarts)],
-        [say.starting, duration(time.startS)],
+        ...(allAttached(info)
+          ? []
+          : ([
+              [say.starts, count(time.engineStarts)],
+              [say.starting, duration(time.startS)],
+            ] satisfies [string, Text][])),
+        ...(time.waitS > 0 ? [[say.waiting, duration(time.waitS)] satisfies [string, Text]] : []),
         [say.warming, duration(time.warmupS)],
         [say.loading, duration(time.loadS)],
       ]),
@@ -66,6 +77,24 @@ const properties = (words: Messages, caption: string, rows: readonly [string, Te
   columns: [{ title: words.columns.property }, { title: words.columns.value }],
   rows,
 });
+
+/** A name on a hub may stand for other weights tomorrow: only the commit says which they were. */
+function weightsTable({ weights }: ReportInfo, words: Messages): Table[] {
+  const say = words.setup;
+  if (weights.length === 0) return [];
+  return [
+    {
+      kind: 'table',
+      caption: say.weightsCaption,
+      columns: [{ title: say.weights }, { title: say.revision }, { title: say.size, numeric: true }],
+      rows: weights.map(({ name, commit, bytes }) => [
+        [code(name)],
+        commit === null ? say.localFiles : [code(commit)],
+        formatBytes(bytes, words.locale),
+      ]),
+    },
+  ];
+}
 
 function workloadTable(info: ReportInfo, words: Messages): Table {
   const say = words.setup;

@@ -21,6 +21,8 @@ export type OnStep = (event: StepEvent, decoded: readonly number[]) => void;
 const sliceMs = 20;
 /** What the system adds to a sleep before it wakes a thread; the rest is spun through the event loop. */
 const wakeUpMs = 0.06;
+/** Longest that requests which are read one after the other count as having come together, milliseconds. */
+export const longestBurstMs = 100;
 /** Longest sleep inside a turn of the event loop: a request that arrives meanwhile is read so much late at most. */
 const longestNapMs = 0.2;
 
@@ -29,13 +31,25 @@ const longestNapMs = 0.2;
  * drifts; and none is begun before the one before has ended, so that whoever arrives meanwhile is in the next one. Steps
  * that are due together are worked off together, and their tokens leave together.
  *
+ * To read requests takes this process longer than it takes them to arrive, and a burst would be drawn out. So all that
+ * are read before the event loop has slept once arrive in the simulation when the first of them did, and until then the
+ * engine waits, for `burstMs` at most.
+ *
  * Timers of Node have a resolution of a millisecond, so the thread sleeps through the last one before a step in short
  * naps, with a turn of the event loop between them.
  */
-export function pace(engine: SimulatedEngine, clock: SimulatedClock, onStep: OnStep): Pacing {
+export function pace(
+  engine: SimulatedEngine,
+  clock: SimulatedClock,
+  onStep: OnStep,
+  burstMs: number = longestBurstMs,
+): Pacing {
   const bed = new Int32Array(new SharedArrayBuffer(4));
   /** Requests that arrived while there was something to be worked off first. */
   const arrivals: { readonly id: number; readonly atS: number }[] = [];
+  /** Requests are being read: when the first of them came, and what had been slept before. */
+  let burst: { readonly atS: number; readonly endsMs: number; readonly slept: number } | null = null;
+  let naps = 0;
   let timer: NodeJS.Timeout | undefined;
   let immediate: NodeJS.Immediate | undefined;
   let working = false;
@@ -43,9 +57,16 @@ export function pace(engine: SimulatedEngine, clock: SimulatedClock, onStep: OnS
 
   const nextS = (): number => Math.min(engine.nextS(), arrivals[0]?.atS ?? Number.POSITIVE_INFINITY);
 
+  const slept = (): number => performance.nodeTiming.idleTime + naps;
+
+  function endBurst(): void {
+    if (burst !== null && (slept() !== burst.slept || performance.now() >= burst.endsMs)) burst = null;
+  }
+
   function workOff(): void {
     working = true;
-    const nowS = clock.nowS();
+    endBurst();
+    const nowS = burst?.atS ?? clock.nowS();
     const endMs = performance.now() + sliceMs;
     while (nextS() <= nowS && performance.now() < endMs) {
       const atS = nextS();
@@ -66,6 +87,7 @@ export function pace(engine: SimulatedEngine, clock: SimulatedClock, onStep: OnS
   function nap(): void {
     immediate = undefined;
     const aheadMs = clock.untilS(nextS()) * 1000 - wakeUpMs;
+    naps++;
     if (aheadMs > 0) Atomics.wait(bed, 0, 0, Math.min(aheadMs, longestNapMs));
     workOff();
   }
@@ -78,7 +100,9 @@ export function pace(engine: SimulatedEngine, clock: SimulatedClock, onStep: OnS
     if (stopped) return;
     const aheadMs = clock.untilS(nextS()) * 1000;
     if (aheadMs === Number.POSITIVE_INFINITY) return;
-    if (aheadMs < 1 + wakeUpMs) immediate = setImmediate(nap);
+    // Only a timer lets the event loop sleep, if there is nothing more to be read.
+    if (burst !== null) timer = setTimeout(workOff, 1);
+    else if (aheadMs < 1 + wakeUpMs) immediate = setImmediate(nap);
     else timer = setTimeout(workOff, Math.min(Math.floor(aheadMs - wakeUpMs), 2 ** 30));
   }
 
@@ -87,7 +111,10 @@ export function pace(engine: SimulatedEngine, clock: SimulatedClock, onStep: OnS
       return Math.max(0, clock.nowS() - nextS());
     },
     add(id) {
-      arrivals.push({ id, atS: clock.nowS() });
+      endBurst();
+      const nowMs = performance.now();
+      burst ??= { atS: clock.nowS(), endsMs: nowMs + burstMs, slept: slept() };
+      arrivals.push({ id, atS: burst.atS });
       if (!working) workOff();
     },
     cancel(id) {

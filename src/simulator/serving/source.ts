@@ -5,7 +5,7 @@ import { createEngine, refusalOf, type StepEvent } from '../engine.ts';
 import type { Requests } from '../scheduler/scheduler.ts';
 import { hashOf, lengthOf, wordOf } from './answers.ts';
 import type { SimulatedClock } from './clock.ts';
-import { type Pacing, pace } from './pacing.ts';
+import { type OnStep, type Pacing, pace } from './pacing.ts';
 import { createPrefixCache, type Prefix } from './prefix-cache.ts';
 import type { Prompts } from './prompts.ts';
 import { type Copy, type EngineState, newTallies, stateOf } from './state.ts';
@@ -18,6 +18,8 @@ export interface SourceOptions {
   readonly prefixCaching: boolean;
   /** Answers, their lengths and accepted drafts follow from it and from the requests. */
   readonly seed: number;
+  /** See `pace`. */
+  readonly burstMs?: number;
   readonly about: Pick<
     TokenSource,
     'modelName' | 'maxModelLen' | 'trainContext' | 'vocabSize' | 'version' | 'settings'
@@ -83,7 +85,8 @@ export function simulatedSource(options: SourceOptions): SimulatedSource {
   const copies = Array.from({ length: replicas }, (): PacedCopy => {
     const engine = createEngine(spec, requests);
     const cache = prefixCaching ? createPrefixCache(spec.options.blockTokens) : null;
-    const pacing = pace(engine, clock, (event, decoded) => stepEnded({ engine, cache }, event, decoded));
+    const onEnd: OnStep = (event, decoded) => stepEnded({ engine, cache }, event, decoded);
+    const pacing = pace(engine, clock, onEnd, options.burstMs);
     return { engine, cache, pacing };
   });
 

@@ -24,7 +24,9 @@ export interface Refused {
  */
 export function simulatedRecords(parts: readonly SimulatedPart[], refused: readonly Refused[]): RecordList {
   const places = parts.flatMap(({ ids, outcome }, part) =>
-    Array.from(ids, (_, id) => ({ part, id, endS: outcome.endS[id] as number })).filter(({ endS }) => !Number.isNaN(endS)),
+    Array.from(ids, (_, id) => ({ part, id, endS: outcome.endS[id] as number })).filter(
+      ({ endS }) => !Number.isNaN(endS),
+    ),
   );
   places.sort((a, b) => a.endS - b.endS || a.part - b.part || a.id - b.id);
   const failed = [...refused, ...parts.flatMap(refusedIn)].sort((a, b) => a.index - b.index);

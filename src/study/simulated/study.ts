@@ -64,7 +64,11 @@ export function withVersions(file: StudyFile): StudyFile {
 }
 
 /** That a run began as the other kind; undefined where it did not. */
-export function otherKind(begun: { readonly simulated: boolean }, simulated: boolean, runDir: string): Problem | undefined {
+export function otherKind(
+  begun: { readonly simulated: boolean },
+  simulated: boolean,
+  runDir: string,
+): Problem | undefined {
   if (begun.simulated === simulated) return undefined;
   return begun.simulated
     ? {

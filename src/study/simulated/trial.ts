@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openJournal } from '../../load/journal.ts';
 import { sanityProblems } from '../../metrics/sanity.ts';
 import { summarize } from '../../metrics/summary.ts';
-import type { RecordList } from '../../records/request.ts';
+import type { RecordList, RequestRecord } from '../../records/request.ts';
 import type { FinishedTrial, Trial } from '../../records/trial.ts';
 import type { Workload } from '../../records/workload.ts';
 import { arrivalsOf, studyPercentiles } from '../workload.ts';
@@ -87,7 +87,9 @@ function notesOf({ on, parameters }: Simulation, { able }: Started): readonly st
     ...(isUncalibrated(parameters)
       ? ['Uncalibrated: throughput may be off by 25 % either way, latencies by more; differences under 15 % are ties.']
       : []),
-    ...(notModelled.length > 0 ? [`The simulation does not follow ${notModelled.join(', ')}: without, figures would be the same.`] : []),
+    ...(notModelled.length > 0
+      ? [`The simulation does not follow ${notModelled.join(', ')}: without, figures would be the same.`]
+      : []),
   ];
 }
 
@@ -99,7 +101,8 @@ async function write(records: RecordList, path: string, signal: AbortSignal): Pr
   try {
     let written = 0;
     for (const record of records) {
-      journal.add(record);
+      // So that figures that somebody makes of the file say it, too.
+      journal.add({ ...record, simulated: true } as RequestRecord);
       if (++written % batch !== 0) continue;
       await nextTurn();
       signal.throwIfAborted();

@@ -38,6 +38,7 @@ export function driven(simulable: Simulable, { prefixCaching = false, seed = 0 }
     prompts: guessedPrompts(1000),
     prefixCaching,
     seed,
+    burstMs: 0,
     about: { modelName: 'm', maxModelLen: 40960, trainContext: 40960, vocabSize: 1000, version: 'v', settings: {} },
     onStep(event) {
       endS = event.endS;

@@ -3,7 +3,7 @@ import type { Simulable } from '../../../src/simulator/deployment.ts';
 import { schedulers } from '../../../src/simulator/scheduler/table.ts';
 import { simulate } from '../../../src/simulator/simulate.ts';
 import { able } from '../machines.ts';
-import { type Got, driven, prompt } from './drive.ts';
+import { driven, type Got, prompt } from './drive.ts';
 
 const engines = schedulers.map(({ name }) => name);
 
@@ -54,7 +54,8 @@ describe.each(engines)('the served %s', (engine) => {
     const { served, simulated, outcome, state } = servedAndSimulated(cramped(able(engine), 1600));
     expect(served.map(({ events }) => events)).toEqual(simulated);
     expect(state).toMatchObject({ steps: outcome.steps, preemptions: outcome.preemptions, running: 0, waiting: 0 });
-    if (engine !== 'tensorrt-llm') expect(state.preemptions).toBeGreaterThan(0);
+    // The others keep room for answers.
+    if (engine === 'vllm') expect(state.preemptions).toBeGreaterThan(0);
     expect(state.kvTokensUsed).toBe(0);
   });
 
