@@ -1,4 +1,4 @@
-import { configurationKey, type Settings } from '../records/settings.ts';
+import { type Configuration, configurationKey, engineLabel } from '../records/settings.ts';
 import type { Proposal } from '../records/trial.ts';
 import { decide, objectiveWorkload } from './decisions.ts';
 import type { Strategy } from './strategy.ts';
@@ -27,15 +27,17 @@ export const staged: Strategy = {
           parent: stage.incumbent.configuration,
           reason:
             purpose === 'stage'
-              ? `stage ${stage.name}: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`
-              : `stage ${stage.name}: too close to call, once more: ${changes(stage.incumbent.configuration.settings, configuration.settings)}`,
+              ? `stage ${stage.name}: ${changes(stage.incumbent.configuration, configuration)}`
+              : `stage ${stage.name}: too close to call, once more: ${changes(stage.incumbent.configuration, configuration)}`,
         }),
       );
   },
 };
 
-const changes = (before: Settings, after: Settings): string =>
-  Object.entries(after)
-    .filter(([name, value]) => before[name] !== value)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' ') || 'as it came in';
+const changes = (before: Configuration, after: Configuration): string =>
+  [
+    ...(engineLabel(before) === engineLabel(after) ? [] : [engineLabel(after)]),
+    ...Object.entries(after.settings)
+      .filter(([name, value]) => before.settings[name] !== value)
+      .map(([name, value]) => `${name}=${value}`),
+  ].join(' ') || 'as it came in';

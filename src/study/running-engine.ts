@@ -18,8 +18,9 @@ import { attached, closedForS, versionAt } from './attached.ts';
 import { becomesReady } from './becomes-ready.ts';
 import type { Failure } from './failure.ts';
 import { followObstacles } from './obstacle.ts';
-import { declaredFor, hostedIn, ranIn } from './places.ts';
+import { declaredFor, hostedIn, ranIn, shownAt } from './places.ts';
 import { type ExpectedServer, expectedAt, servedName } from './served-model.ts';
+import { liveCommand } from './simulated/live.ts';
 import { watchStart } from './start-watch.ts';
 import type { ServedModel } from './target.ts';
 
@@ -116,17 +117,22 @@ async function startOnce(
   const measuring = measuringOf(engine, study, configuration, port);
   const began = now();
   const declared = declaredFor(study, configuration);
+  // Commands of a simulated study are shown as the engine's own, but what answers is its stand-in.
+  const started =
+    declared.host === 'simulated'
+      ? liveCommand(study, configuration, port)
+      : {
+          argv: [...command.argv, ...measuring.argv],
+          env: { ...command.env, ...measuring.env },
+          files: { ...command.files, ...measuring.files },
+        };
   const hosted = onRunDisk(dir, () =>
-    hostedIn(dir, declared, {
-      argv: [...command.argv, ...measuring.argv],
-      env: { ...passedOn(engine, environment), ...command.env, ...measuring.env },
-      files: { ...command.files, ...measuring.files },
-    }),
+    hostedIn(dir, declared, { ...started, env: { ...passedOn(engine, environment), ...started.env } }),
   );
   const logPath = join(dir, 'engine.log');
   const logFromByte = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
   const engineProcess = releasing(await supervise({ argv: hosted.argv, env: hosted.env, cwd: dir, logPath }), hosted);
-  const common = { baseUrl, servingCommand: commandWords(command) };
+  const common = { baseUrl, servingCommand: commandWords(shownAt(declared, command, environment)) };
   const watch = watchStart({
     root: engineProcess,
     beganS: began,

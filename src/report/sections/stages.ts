@@ -66,7 +66,9 @@ function stageBlocks(info: ReportInfo, stage: StageInfo, own: readonly TrialInfo
   return [
     paragraph(say.incumbent(configurationLabel(stage.incumbent.configuration))),
     ...(stage.challengers.some((c) => c.trialIds.length > 0) ? [comparison(info, stage, words)] : []),
-    ...(stage.ranking.length > 1 ? [paragraph(strong(say.result(rankingLine(info, stage, words)) + markOf(info, words)))] : []),
+    ...(stage.ranking.length > 1
+      ? [paragraph(strong(say.result(rankingLine(info, stage, words)) + markOf(info, words)))]
+      : []),
     ...(stage.ranking.some((r) => r.tied) ? [paragraph(muted(say.tiedLegend))] : []),
     paragraph(verdictOf(stage, words)),
     ...doubts(info, stage, words),
@@ -166,5 +168,4 @@ function configuration(info: ReportInfo, trials: readonly TrialInfo[], words: Me
   ];
 }
 
-const markOf = ({ simulated }: ReportInfo, words: Messages): string =>
-  simulated ? ` (${words.simulated.mark})` : '';
+const markOf = ({ simulated }: ReportInfo, words: Messages): string => (simulated ? ` (${words.simulated.mark})` : '');
