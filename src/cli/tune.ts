@@ -41,6 +41,10 @@ export default defineCommand({
       ),
     gpu: z.string().min(1).optional().describe('With host simulated: the GPU to predict for, in place of the study’s'),
     gpus: z.int().min(1).max(1024).optional().describe('With host simulated: how many of them'),
+    live: z
+      .boolean()
+      .default(false)
+      .describe('With host simulated: really send every load, in real time, to a `servetune sim serve` for each start'),
     run: z.string().min(1).optional().describe('Folder of the run; default: ./runs/NAME'),
     resume: z.boolean().default(false).describe('Go on with the run that is in the folder; nothing is measured twice'),
     fresh: z
@@ -108,7 +112,15 @@ export default defineCommand({
     if (aside !== undefined) terminal.note(`the earlier run is kept in ${aside}`);
     try {
       const { qualified } = await tune(
-        { ...loaded, runDir, resume: options.resume, servetuneVersion: version, environment, signal },
+        {
+          ...loaded,
+          runDir,
+          resume: options.resume,
+          live: options.live,
+          servetuneVersion: version,
+          environment,
+          signal,
+        },
         progressReporter(terminal),
       );
       terminal.status('');
@@ -150,18 +162,20 @@ interface Simulated {
   readonly host: Host;
   readonly gpu?: string | undefined;
   readonly gpus?: number | undefined;
+  readonly live: boolean;
 }
 
 /** The same as words of a command line. */
-const simulatedWords = ({ host, gpu, gpus }: Simulated): readonly string[] => [
+const simulatedWords = ({ host, gpu, gpus, live }: Simulated): readonly string[] => [
   ...(host === 'simulated' ? ['--host', host] : []),
   ...(gpu === undefined ? [] : ['--gpu', gpu]),
   ...(gpus === undefined ? [] : ['--gpus', String(gpus)]),
+  ...(live ? ['--live'] : []),
 ];
 
 const hardwareProblems = (options: Simulated): readonly Problem[] =>
   simulatedWords(options)
-    .filter((word) => word === '--gpu' || word === '--gpus')
+    .filter((word) => /^--(gpu|gpus|live)$/.test(word))
     .map((place) => ({
       place,
       message: 'belongs to --host simulated',

@@ -18,6 +18,7 @@ import { PromptPool } from './prompts.ts';
 import { configurationProblems } from './resolve.ts';
 import { firstPort, servingCommandOf, startEngine, stopEngine } from './running-engine.ts';
 import type { Simulation } from './simulated/simulation.ts';
+import { isSimulated } from './simulated/study.ts';
 import { simulateTrial } from './simulated/trial.ts';
 import { stressBurst } from './stress.ts';
 import { underLoad } from './under-load.ts';
@@ -218,7 +219,8 @@ function end(
   const { study } = context;
   // A quantized checkpoint is served under a name of its own.
   const command = loadCommand(server.baseUrl, server.model ?? study.model, workloadNamed(study, trial.workload));
-  const finished: FinishedTrial = { ...trial, ...rest, loadCommand: command, endedAt: timeIn(context) };
+  const mark = isSimulated(study) ? ({ simulated: true } as const) : {};
+  const finished: FinishedTrial = { ...trial, ...rest, ...mark, loadCommand: command, endedAt: timeIn(context) };
   context.store.finish(finished);
   context.onFinished(finished);
 }

@@ -36,6 +36,8 @@ export interface TuneOptions extends LoadedStudy {
   readonly runDir: string;
   /** Go on with an unfinished run instead of refusing its folder. */
   readonly resume: boolean;
+  /** Of a simulated study: its loads are really sent, to a simulated server for each start. */
+  readonly live?: boolean;
   readonly servetuneVersion: string;
   readonly environment: Environment;
   readonly signal: AbortSignal;
@@ -88,8 +90,12 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
     acquireLock(runDir).release();
     throw occupied(runDir);
   }
-  const simulation = isSimulated(file.study) ? await prepareSimulation(file, environment, signal) : undefined;
-  const checkpoints = simulation ? [] : await lookAround(options);
+  const simulated = isSimulated(file.study) ? await prepareSimulation(file, environment, signal) : undefined;
+  // Without it everything that follows takes real time.
+  const simulation = options.live ? undefined : simulated;
+  const kind = simulated === undefined ? 'measured' : simulation ? 'virtual' : 'live';
+  if (!simulation) checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
+  const checkpoints = simulated ? [] : await lookAround(options);
   makeRunFolder(runDir);
   using lock = acquireLock(runDir);
   using _gpus = gpus.length > 0 ? lockGpus() : undefined;
@@ -99,17 +105,17 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
       study: file.study,
       studyText: file.text,
       space: options.space,
-      machine: simulation?.machine ?? describeMachine(gpus),
+      machine: simulated?.machine ?? describeMachine(gpus),
       ...(checkpoints.length === 0
         ? {}
         : { weights: checkpoints.map(({ name, commit, bytes }) => ({ name, commit, bytes })) }),
       servetuneVersion: options.servetuneVersion,
-      simulated: simulation !== undefined,
-      ...(simulation && isUncalibrated(simulation.parameters) ? { uncalibrated: true } : {}),
+      simulated: simulated !== undefined,
+      ...(simulated && isUncalibrated(simulated.parameters) ? { uncalibrated: true } : {}),
       beganAt: simulation?.clock.time() ?? wallTime(),
     });
   using store = secrets.concealing(resuming ? openStore(runDir) : createStore(runDir, begins()));
-  const other = otherKind(store.start(), simulation !== undefined, runDir);
+  const other = otherKind(store.start(), kind, runDir);
   if (other) throw new InputError([other]);
   const space = resuming ? begunSpace(store.start(), file, options.space) : options.space;
   store.setEnded(null);
@@ -124,8 +130,8 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
     forgotten: forgotten.length,
     nothingToResume: options.resume && !resuming,
   });
-  if (simulation) simulation.clock.goOn(store.finished());
-  else {
+  simulation?.clock.goOn(store.finished());
+  if (!simulated) {
     await fetchWeights(checkpoints, environment, signal, events.onPrepare);
     await prepareEngines(file.study, space, environment, signal, events);
   }
@@ -137,7 +143,6 @@ export async function tune(options: TuneOptions, events: TuneEvents): Promise<Tu
 
 /** What a study needs that is not started here or not here yet. Throws an InputError with what is not to be had. */
 async function lookAround({ file, space, environment, signal }: TuneOptions): Promise<readonly Checkpoint[]> {
-  checkOpenFiles(Math.max(...file.study.workloads.map((w) => w.max_concurrency ?? w.num_prompts)));
   for (const { url } of file.study.engines.map(declaredEngine)) {
     if (url !== undefined) await expectListening(new URL(url), signal);
   }

@@ -108,3 +108,35 @@ describe('tune --host simulated', () => {
     expect(stdout).toContain('vllm serve Qwen/Qwen3-14B');
   });
 });
+
+it('really sends the loads with --live, to simulated servers', async () => {
+  const path = join(dir, 'live.yaml');
+  writeFileSync(
+    path,
+    `
+name: live
+model: Qwen/Qwen3-14B
+hardware: { gpu: H100 SXM }
+engines: [vllm@0.11.0]
+baseline: { engine: vllm }
+stages: []
+workloads: [{ name: short, random_input_len: 64, random_output_len: 8, num_prompts: 16, max_concurrency: 8 }]
+limits: { stress_burst_tokens: 0 }
+`,
+  );
+  const live = ['tune', path, '--host', 'simulated', '--live', '--run', 'live'];
+  const { code, stderr, stdout } = await servetune(live, { cwd: dir, env: { ...env, PATH: process.env.PATH ?? '' } });
+  expect(stderr).not.toContain('fault of servetune');
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain('(simulated)');
+  const trials = trialsOf(join(dir, 'live'));
+  expect(trials.length).toBe(2);
+  for (const trial of trials) {
+    expect(trial).toMatchObject({ simulated: true, summary: { ok: 16, outputTokens: 16 * 8 } });
+    expect(trial.client).toBeDefined();
+    expect(trial.servingCommand.join(' ')).toMatch(/^vllm serve/);
+  }
+  const other = await servetune([...live.filter((word) => word !== '--live'), '--resume'], { cwd: dir, env });
+  expect(other.code).toBe(2);
+  expect(other.stderr).toContain('its figures are those of simulated servers');
+}, 120_000);

@@ -25,6 +25,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
   const growth = options.tokensPerStep;
   // Fractions of a token have no blocks.
   const block = growth === 1 ? blockTokens : 1;
+  const blocksOf = (kvTokens: number): number => (growth === 1 ? blocksFor(kvTokens, block) : kvTokens);
   const capacity = Math.floor(options.kvTokens / block);
   const decoding = createDecoding(block, growth, requests.decoded);
   /** In order of arrival; those that lost their place stand before all others. */
@@ -72,7 +73,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
   function drop(id: number): void {
     const steps = decoding.stepsOf(id);
     const { kvTokens } = decoding.leave(id);
-    used -= blocksFor(kvTokens, block);
+    used -= blocksOf(kvTokens);
     answered.set(id, (answered.get(id) ?? 0) + 1 + requests.tokensIn(id, steps));
   }
 
@@ -104,7 +105,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
         prefills.splice(at, 1);
         if (admission === 'reserve') reserved -= wholeBlocks(id);
       } else if (decoding.has(id)) {
-        used -= blocksFor(decoding.leave(id).kvTokens + growth, block);
+        used -= blocksOf(decoding.leave(id).kvTokens + growth);
         if (admission === 'reserve') reserved -= wholeBlocks(id);
       } else {
         for (const [list, from] of [
@@ -165,7 +166,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
       // A step in which nobody decodes is none of theirs.
       const done = decoding.size > 0 ? decoding.step() : [];
       for (const { id, kvTokens } of done) {
-        used -= blocksFor(kvTokens, block);
+        used -= blocksOf(kvTokens);
         finished.push(id);
       }
       const promptEnds: number[] = [];

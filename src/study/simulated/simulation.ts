@@ -7,6 +7,7 @@ import type { Parameters } from '../../simulator/parameters.ts';
 import type { StudyFile } from '../read.ts';
 import { hardwareOf, machineOfHardware, type SimulatedHardware, shapeOf } from './hardware.ts';
 import { type LengthsPool, lengthsOf } from './lengths.ts';
+import { epoch } from './study.ts';
 
 /** Everything that the trials of a simulated study have in common. */
 export interface Simulation {
@@ -25,9 +26,6 @@ export interface VirtualClock {
   time(): string;
   pass(durationS: number): void;
 }
-
-/** When every simulated run begins: no time of day is part of it, so that it is the same whenever it is run. */
-const epoch = '1970-01-01T00:00:00.000Z';
 
 /** A clock that stands where the last of these trials ended. */
 export function virtualClock(): VirtualClock & { goOn(finished: readonly FinishedTrial[]): void } {

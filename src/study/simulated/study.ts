@@ -1,7 +1,10 @@
 import { InputError, type Problem } from '../../kit/errors.ts';
 import type { StudySpec } from '../../records/study.ts';
-import { type DeclaredEngine, declaredEngine } from '../places.ts';
+import { declaredEngine } from '../places.ts';
 import type { StudyFile } from '../read.ts';
+
+/** When every run in virtual time begins: no time of day is part of it, so that it is the same whenever it is run. */
+export const epoch = '1970-01-01T00:00:00.000Z';
 
 /** What `--host simulated` is given besides the study. */
 export interface SimulatedOptions {
@@ -63,27 +66,27 @@ export function withVersions(file: StudyFile): StudyFile {
   return { ...file, study: { ...file.study, engines } };
 }
 
-/** That a run began as the other kind; undefined where it did not. */
+/** Where the figures of a run come from: a server of its own engines, virtual time, or simulated servers in real time. */
+export type RunKind = 'measured' | 'virtual' | 'live';
+
+const kinds: Readonly<Record<RunKind, readonly [what: string, hint: string]>> = {
+  measured: ['its figures were measured', 'leave --host simulated out'],
+  virtual: ['its figures are simulated in virtual time', 'go on with --host simulated, without --live'],
+  live: ['its figures are those of simulated servers', 'go on with --host simulated --live'],
+};
+
+/** That a run began as another kind; undefined where it did not. */
 export function otherKind(
-  begun: { readonly simulated: boolean },
-  simulated: boolean,
+  begun: { readonly simulated: boolean; readonly beganAt: string },
+  kind: RunKind,
   runDir: string,
 ): Problem | undefined {
-  if (begun.simulated === simulated) return undefined;
-  return begun.simulated
-    ? {
-        place: runDir,
-        message: 'its figures are simulated, and measured ones cannot be added to them',
-        hint: 'go on with --host simulated, or measure into another folder with --run',
-      }
-    : {
-        place: runDir,
-        message: 'its figures were measured, and simulated ones cannot be added to them',
-        hint: 'leave --host simulated out, or simulate into another folder with --run',
-      };
+  const before = !begun.simulated ? 'measured' : begun.beganAt === epoch ? 'virtual' : 'live';
+  if (before === kind) return undefined;
+  const [what, hint] = kinds[before];
+  return {
+    place: runDir,
+    message: `${what}, and others cannot be added to them`,
+    hint: `${hint}, or choose another folder with --run`,
+  };
 }
-
-/** Engines of a simulated study by name, each once. */
-export const simulatedEngines = ({ engines }: Pick<StudySpec, 'engines'>): readonly DeclaredEngine['name'][] => [
-  ...new Set(engines.map((entry) => declaredEngine(entry).name)),
-];

@@ -74,9 +74,12 @@ describe('a simulated study', () => {
   });
 
   it('is never added to a measured run, nor the other way round', () => {
-    expect(otherKind({ simulated: true }, false, 'runs/a')?.message).toMatch(/simulated/);
-    expect(otherKind({ simulated: false }, true, 'runs/a')?.message).toMatch(/measured/);
-    expect(otherKind({ simulated: true }, true, 'runs/a')).toBeUndefined();
+    const [virtual, live] = ['1970-01-01T00:00:00.000Z', '2026-11-30T18:00:00.000Z'].map((beganAt) => ({ simulated: true, beganAt })); // biome-ignore format: one line
+    const measured = { simulated: false, beganAt: '2026-11-30T18:00:00.000Z' };
+    expect(otherKind(virtual as typeof measured, 'measured', 'runs/a')?.message).toMatch(/simulated in virtual time/);
+    expect(otherKind(live as typeof measured, 'virtual', 'runs/a')?.hint).toMatch(/--live/);
+    expect(otherKind(measured, 'virtual', 'runs/a')?.message).toMatch(/measured/);
+    expect(otherKind(virtual as typeof measured, 'virtual', 'runs/a')).toBeUndefined();
   });
 });
 
