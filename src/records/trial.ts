@@ -56,6 +56,15 @@ export interface Proposal {
  */
 export type StartPartName = 'starting' | 'loading' | 'compiling' | 'capturing' | 'warming up' | 'first token';
 
+/** The most that the GPUs could do with the requests of a trial. */
+export interface CeilingReached {
+  /** Input and output tokens a second. */
+  readonly totalTokensPerS: number;
+  readonly bound: 'compute' | 'memory' | 'capacity';
+  /** The part that it is computed for. */
+  readonly hardware: string;
+}
+
 /** Seconds that the parts of a start took. They add up to it, but for the time until its log was first read. */
 export type StartParts = Readonly<Partial<Record<StartPartName, number>>>;
 
@@ -137,6 +146,8 @@ export interface FinishedTrial extends Trial {
   readonly client?: ClientHealth;
   /** The GPUs during the load. */
   readonly gpu?: GpuSummary;
+  /** Absent where model or GPU are not known well enough. */
+  readonly ceiling?: CeilingReached;
   /** What the engine told of itself during the load. */
   readonly counters?: CounterSummary;
   /** What the engine itself says of its settings, read back from it. */

@@ -4,7 +4,7 @@ import type { Configuration } from '../records/settings.ts';
 import type { ObjectiveMetric, StudySpec } from '../records/study.ts';
 import type { ClientHealth } from '../records/summary.ts';
 import type { CounterSummary, GpuSummary } from '../records/telemetry.ts';
-import type { ChangedSetting, Fate, Purpose, StressBurst, TrialTimes } from '../records/trial.ts';
+import type { CeilingReached, ChangedSetting, Fate, Purpose, StressBurst, TrialTimes } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
 import type { StageVerdict } from '../search/decisions.ts';
 import type { Comparison } from '../search/noise.ts';
@@ -63,6 +63,8 @@ export interface TrialInfo {
   } | null;
   /** The GPUs during the load. */
   readonly gpu: GpuSummary | null;
+  /** The most that the GPUs could do with its requests; null where that is not known. */
+  readonly ceiling: CeilingReached | null;
   readonly counters: CounterSummary | null;
   readonly stress: StressBurst | null;
   readonly servingCommand: readonly string[];

@@ -48,6 +48,7 @@ export function trialInfo(run: RunData, trial: FinishedTrial): TrialInfo {
         }
       : null,
     gpu: trial.gpu ?? null,
+    ceiling: trial.ceiling ?? null,
     counters: trial.counters ?? null,
     stress: trial.stress ?? null,
     servingCommand: trial.servingCommand,

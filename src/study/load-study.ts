@@ -1,5 +1,6 @@
 import type { Environment } from '../engines/engine.ts';
 import type { Gpu } from '../records/gpu.ts';
+import type { ModelShape } from '../records/model-shape.ts';
 import type { SearchSpace } from '../records/space.ts';
 import type { StudySpec } from '../records/study.ts';
 import { gpusOf } from '../telemetry/gpus.ts';
@@ -16,6 +17,8 @@ export interface LoadedStudy {
   readonly space: SearchSpace;
   /** Those of this machine; not looked for (empty) where engines need not be installed. */
   readonly gpus: readonly Gpu[];
+  /** The model's, where it is known. */
+  readonly shape: ModelShape | null;
 }
 
 /** How a study is resolved (`resolveStudy`). */
@@ -52,13 +55,18 @@ async function resolved(
     flagsChecked,
     ...(onLook ? { onLook } : {}),
   });
-  return { file, space, gpus };
+  return { file, space, gpus, shape };
 }
 
 /** The rules are those of the hardware that it is simulated on; no engine has to be here. */
 async function resolvedSimulated(file: StudyFile, environment: Environment, signal: AbortSignal): Promise<LoadedStudy> {
   const known = { gpus: gpusOfHardware(hardwareOf(file)), shape: await shapeOf(file, environment, signal) };
-  return { file, space: await resolveStudy(file, environment, signal, { known, mustBeInstalled: false }), gpus: [] };
+  return {
+    file,
+    space: await resolveStudy(file, environment, signal, { known, mustBeInstalled: false }),
+    gpus: [],
+    shape: known.shape,
+  };
 }
 
 /** The study that a model gets when nobody has written one: see `draftStudy`. */

@@ -6,6 +6,7 @@ import { wallTime } from '../kit/clock.ts';
 import { ServetuneError } from '../kit/errors.ts';
 import { makeFolder, onRunDisk } from '../kit/files.ts';
 import type { Gpu } from '../records/gpu.ts';
+import type { ModelShape } from '../records/model-shape.ts';
 import type { StudySpec } from '../records/study.ts';
 import type { FinishedTrial, Proposal, Trial } from '../records/trial.ts';
 import type { Workload } from '../records/workload.ts';
@@ -13,6 +14,7 @@ import type { Store } from '../store/store.ts';
 import { type MemoryUse, memoryOf, waitForMemory } from '../telemetry/memory.ts';
 import { changedSettings, type Failure } from './failure.ts';
 import { loadCommand } from './load-command.ts';
+import { judge } from './physics.ts';
 import { engineNamed } from './places.ts';
 import { PromptPool } from './prompts.ts';
 import { configurationProblems } from './resolve.ts';
@@ -35,6 +37,8 @@ export interface TrialContext {
   readonly signal: AbortSignal;
   /** Those that engines may use. */
   readonly gpus: readonly Gpu[];
+  /** The model's, where it is known: what the GPUs can do at most follows from it. */
+  readonly shape: ModelShape | null;
   /** Prompts by workload; the model, and so its tokenizer, is the same for every configuration. */
   readonly pools: Map<string, PromptPool>;
   /** Nothing is started: trials are predicted, in virtual time. */
@@ -108,6 +112,8 @@ export async function measureProposal(context: TrialContext, proposal: Proposal)
         pool: pool(workload),
         environment,
         gpus,
+        judged: ({ records, summary }) =>
+          judge(configuration, context, { records, summary, maxConcurrency: workload.max_concurrency ?? null }),
         recordsPath: join(trialDir(context.runDir, trial.id), 'records.jsonl'),
         signal,
         onPhase,

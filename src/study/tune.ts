@@ -170,7 +170,7 @@ async function runPlan(
   lock: Lock,
   events: TuneEvents,
 ): Promise<TuneResult> {
-  const { space, gpus, simulation } = options;
+  const { space, gpus, shape, simulation } = options;
   const { study } = options.file;
   const strategy = strategies.find((s) => s.name === study.strategy);
   if (!strategy) throw new Error(`no strategy ${study.strategy}`); // the schema's names are the table's
@@ -196,6 +196,7 @@ async function runPlan(
     environment: options.environment,
     signal: options.signal,
     gpus,
+    shape,
     pools: new Map(),
     ...(simulation ? { simulation } : {}),
     onPhase: events.onPhase,

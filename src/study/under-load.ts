@@ -11,6 +11,7 @@ import type { Tokenizer } from '../tokenizers/tokenizer.ts';
 import { describeExit, watchdogLost } from './becomes-ready.ts';
 import { classify, type Failure, keptLogLines } from './failure.ts';
 import { type Observation, type Observed, observe } from './observed.ts';
+import type { Judged } from './physics.ts';
 import { type PromptPool, warmupsOf } from './prompts.ts';
 import { leftOut } from './ready.ts';
 import type { RunningEngine } from './running-engine.ts';
@@ -18,7 +19,7 @@ import { type LoadPhase, type PhaseProgress, runWorkload, studyPercentiles, type
 
 export type LoadOutcome = Pick<
   FinishedTrial,
-  'fate' | 'failure' | 'summary' | 'client' | 'times' | 'gpu' | 'counters'
+  'fate' | 'failure' | 'summary' | 'client' | 'times' | 'gpu' | 'counters' | 'ceiling'
 > & {
   /** The engine is not to be trusted any more: no further workload. */
   readonly engineLost: boolean;
@@ -34,6 +35,8 @@ export async function underLoad(
     readonly environment: Environment;
     /** Those that the engine may use. */
     readonly gpus: readonly Gpu[];
+    /** What physics says of a measurement; null where it cannot tell. */
+    judged(run: Pick<WorkloadRun, 'records' | 'summary'>): Judged | null;
     readonly recordsPath: string;
     readonly signal: AbortSignal;
     onPhase(phase: LoadPhase, progress?: PhaseProgress): void;
@@ -94,7 +97,9 @@ export async function underLoad(
   // When an engine dies its sockets close before its end is reported: wait for the news before judging the failures.
   if (run.summary.failed > 0) await Promise.race([exited, sleep(1, signal)]);
   const { summary, client, warmupS, loadS } = run;
-  const measured = { summary, client, times: { warmupS, loadS }, ...observed };
+  const judged = context.judged(run);
+  const ceiling = judged === null ? {} : { ceiling: judged.ceiling };
+  const measured = { summary, client, times: { warmupS, loadS }, ...observed, ...ceiling };
   const failed = (failure: Failure, engineLost = true): LoadOutcome => ({ ...failure, ...measured, engineLost });
   const log = engineProcess.logTail(400);
   if (died.aborted) {
@@ -117,9 +122,10 @@ export async function underLoad(
     const hint = 'see to its cooling and power, and measure again';
     return failed({ fate: 'invalid_measurement', failure: { message, logTail: [], hint } }, false);
   }
-  if (run.problems.length > 0) {
+  const problems = [...run.problems, ...(judged?.problems ?? [])];
+  if (problems.length > 0) {
     // The engine is rarely at fault, and its log tells nothing of the client.
-    const failure = { message: run.problems.join('; '), logTail: [] };
+    const failure = { message: problems.join('; '), logTail: [] };
     return failed({ fate: 'invalid_measurement', failure }, false);
   }
   return { fate: 'measured', ...measured, engineLost: false };

@@ -2,6 +2,14 @@ import type { EnginesMessages } from '../messages/engines.ts';
 
 export const engines: EnginesMessages = {
   heading: 'Engines and GPUs',
+  ceiling: 'What the hardware could do',
+  ceilingCaption: (hardware) =>
+    `Ceiling: the same requests at the data sheet's rates of ${hardware}, with nothing lost in between and the KV cache as large as memory allows. No engine reaches it; a measurement above it would be refused.`,
+  measuredThroughput: 'Total tok/s',
+  ceilingThroughput: 'Ceiling, tok/s',
+  ceilingShare: 'Reached',
+  bound: 'Bound by',
+  bounds: { compute: 'arithmetic', memory: 'memory bandwidth', capacity: 'memory size' },
   gpu: 'GPUs under load',
   gpuCaption:
     'All GPUs together during the load of one trial, the first with figures of each configuration and workload',

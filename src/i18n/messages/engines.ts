@@ -1,6 +1,14 @@
 /** Texts about what engines and GPUs did besides answering. */
 export interface EnginesMessages {
   readonly heading: string;
+  /** What the hardware could do at most, and how much of it was reached. */
+  readonly ceiling: string;
+  ceilingCaption(hardware: string): string;
+  readonly measuredThroughput: string;
+  readonly ceilingThroughput: string;
+  readonly ceilingShare: string;
+  readonly bound: string;
+  readonly bounds: Readonly<Record<'compute' | 'memory' | 'capacity', string>>;
   readonly gpu: string;
   readonly gpuCaption: string;
   readonly meanPower: string;

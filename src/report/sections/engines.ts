@@ -15,6 +15,7 @@ export const engines: Section = {
   render(info, words) {
     const say = words.engines;
     const parts = [
+      { title: say.ceiling, blocks: ceilingBlocks(info, words) },
       {
         title: say.gpu,
         blocks: table(
@@ -79,6 +80,24 @@ function firstOfEach({ trials }: ReportInfo, has: (trial: TrialInfo) => boolean)
     if (!before || (before.fate !== 'measured' && trial.fate === 'measured')) chosen.set(key, trial);
   }
   return [...chosen.values()];
+}
+
+function ceilingBlocks(info: ReportInfo, words: Messages): Block[] {
+  const say = words.engines;
+  const { locale } = words;
+  const trials = firstOfEach(info, (t) => t.ceiling !== null);
+  const count = (n: number): string => formatNumber(n, locale);
+  const columns: Column[] = [
+    { title: say.measuredThroughput, cell: ({ totalTokenThroughput }) => told(totalTokenThroughput, count) },
+    { title: say.ceilingThroughput, cell: ({ ceiling }) => told(ceiling?.totalTokensPerS, count) },
+    {
+      title: say.ceilingShare,
+      cell: ({ ceiling, totalTokenThroughput: total }) =>
+        ceiling === null || total === null ? null : formatShare(total / ceiling.totalTokensPerS, locale),
+    },
+    { title: say.bound, text: true, cell: ({ ceiling }) => told(ceiling?.bound, (bound) => say.bounds[bound]) },
+  ];
+  return table(say.ceilingCaption(trials[0]?.ceiling?.hardware ?? ''), trials, columns, words);
 }
 
 function gpuColumns(words: Messages): readonly Column[] {

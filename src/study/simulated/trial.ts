@@ -5,7 +5,9 @@ import { summarize } from '../../metrics/summary.ts';
 import type { RecordList, RequestRecord } from '../../records/request.ts';
 import type { FinishedTrial, Trial } from '../../records/trial.ts';
 import type { Workload } from '../../records/workload.ts';
+import { judge } from '../physics.ts';
 import { arrivalsOf, studyPercentiles } from '../workload.ts';
+import { gpusOfHardware } from './hardware.ts';
 import type { LengthsPool } from './lengths.ts';
 import { simulatedLoad } from './load.ts';
 import { onThatDay } from './noise.ts';
@@ -15,7 +17,7 @@ import { type Started, settingsInForce, startOf } from './start.ts';
 
 export type SimulatedOutcome = Pick<
   FinishedTrial,
-  'fate' | 'failure' | 'summary' | 'effectiveSettings' | 'times' | 'simulated'
+  'fate' | 'failure' | 'summary' | 'effectiveSettings' | 'times' | 'simulated' | 'ceiling'
 >;
 
 /** What a trial is simulated with. */
@@ -63,9 +65,19 @@ export async function simulateTrial(simulation: Simulation, asked: SimulatedTria
     generates: true,
     notes: [...notesOf(simulation, started), ...load.notes],
   });
-  const problems = [...sanityProblems(summary), ...(load.ranOut === undefined ? [] : [load.ranOut])];
+  const judged = judge(
+    trial.configuration,
+    { shape, gpus: gpusOfHardware(on) },
+    { records, summary, maxConcurrency: workload.max_concurrency ?? null },
+  );
+  const problems = [
+    ...sanityProblems(summary),
+    ...(judged?.problems ?? []),
+    ...(load.ranOut === undefined ? [] : [load.ranOut]),
+  ];
   const common = {
     simulated: true,
+    ...(judged === null ? {} : { ceiling: judged.ceiling }),
     summary,
     effectiveSettings: settingsInForce(started, deployment),
     times: { ...(asked.starts ? { startS: started.startS } : {}), warmupS: 0, loadS: load.durationS },

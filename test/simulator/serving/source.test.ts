@@ -66,6 +66,7 @@ describe.each(engines)('the served %s', (engine) => {
     expect(state.draftedTokens).toBe(3 * state.drafts);
     expect(state.acceptedTokens / state.draftedTokens).toBeGreaterThan(0.2);
     expect(state.acceptedTokens / state.draftedTokens).toBeLessThan(0.6);
+    expect(state.kvTokensUsed).toBeCloseTo(0);
   });
 
   it('forgets a client that is gone, wherever its request is', () => {
