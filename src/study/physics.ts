@@ -11,7 +11,8 @@ import type { CeilingReached } from '../records/trial.ts';
 
 /** What physics says of one measurement. */
 export interface Judged {
-  readonly ceiling: CeilingReached;
+  /** Null where none is known: with drafts, and of weights that do not fit. */
+  readonly ceiling: CeilingReached | null;
   /** Why it cannot be true; empty where it can. */
   readonly problems: readonly string[];
 }
@@ -46,15 +47,17 @@ export function judge(
   const replicas = count(settings.data_parallel);
   const tensorParallel = count(settings.tensor_parallel) * count(settings.pipeline_parallel);
   const deployment = { shape: complete, hardware, precision, kvDtype, tensorParallel, memoryFraction: 1 };
-  const ceiling = ceilingOf({
-    ...deployment,
-    requests: requestsOf(records),
-    ...(maxConcurrency === null ? {} : { maxConcurrency }),
-  });
-  if (ceiling.totalTokensPerS === 0) return null;
-  const most = ceiling.totalTokensPerS * replicas;
   const drafted = settings.speculative_method === undefined ? 0 : count(settings.speculative_tokens);
   const floors = floorsOf(deployment, { tokensPerStep: 1 + drafted });
+  // The ceiling has one token of an answer a pass: drafts that are accepted go beyond it.
+  const ceiling =
+    drafted > 0
+      ? null
+      : ceilingOf({
+          ...deployment,
+          requests: requestsOf(records),
+          ...(maxConcurrency === null ? {} : { maxConcurrency }),
+        });
   // What a cache of earlier prompts gave needed no arithmetic.
   const share = 1 - (summary.cachedInputTokens ?? 0) / Math.max(1, summary.inputTokens + summary.outputTokens);
   const problems = physicsProblems(
@@ -63,7 +66,10 @@ export function judge(
     floors,
   );
   return {
-    ceiling: { totalTokensPerS: most, bound: ceiling.bound, hardware: hardware.name },
+    ceiling:
+      ceiling === null || ceiling.totalTokensPerS === 0
+        ? null
+        : { totalTokensPerS: ceiling.totalTokensPerS * replicas, bound: ceiling.bound, hardware: hardware.name },
     problems: problems.map(({ message }) => message),
   };
 }

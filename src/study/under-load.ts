@@ -98,7 +98,7 @@ export async function underLoad(
   if (run.summary.failed > 0) await Promise.race([exited, sleep(1, signal)]);
   const { summary, client, warmupS, loadS } = run;
   const judged = context.judged(run);
-  const ceiling = judged === null ? {} : { ceiling: judged.ceiling };
+  const ceiling = judged?.ceiling ? { ceiling: judged.ceiling } : {};
   const measured = { summary, client, times: { warmupS, loadS }, ...observed, ...ceiling };
   const failed = (failure: Failure, engineLost = true): LoadOutcome => ({ ...failure, ...measured, engineLost });
   const log = engineProcess.logTail(400);

@@ -77,7 +77,7 @@ export async function simulateTrial(simulation: Simulation, asked: SimulatedTria
   ];
   const common = {
     simulated: true,
-    ...(judged === null ? {} : { ceiling: judged.ceiling }),
+    ...(judged?.ceiling ? { ceiling: judged.ceiling } : {}),
     summary,
     effectiveSettings: settingsInForce(started, deployment),
     times: { ...(asked.starts ? { startS: started.startS } : {}), warmupS: 0, loadS: load.durationS },
