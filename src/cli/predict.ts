@@ -78,12 +78,11 @@ export default defineCommand({
 
     const loaded = await loadStudy(options.study, environment, signal, {
       mustBeInstalled: false,
-      simulated: { gpu: options.gpu, gpus: options.gpus },
+      simulated: { gpu: options.gpu, gpus: options.gpus, parameters: calibration?.parameters },
     });
     const expectedError =
       calibration?.errorLeavingOneOut?.totalTokensPerS ?? calibration?.errorOnUsed.totalTokensPerS ?? null;
-    const parameters = calibration?.parameters ?? {};
-    const result = await predictStudy(loaded, { environment, signal, parameters, expectedError });
+    const result = await predictStudy(loaded, { environment, signal, expectedError });
     const state = calibration === null ? uncalibrated : accuracyOf(calibration);
     if (options.json) terminal.print(JSON.stringify({ simulated: true, accuracy: state, ...result, calibration }));
     else for (const line of predictionLines(result, state)) terminal.print(line);

@@ -28,6 +28,11 @@ export default defineCommand({
       .array(z.string())
       .default([])
       .describe('Setting of the engine under its engine-neutral name, KEY=VALUE; may be repeated'),
+    calibration: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A file that `servetune predict --calibrate` wrote; without it uncalibrated'),
     acceptance: z
       .number()
       .min(0)
@@ -53,7 +58,7 @@ export default defineCommand({
   }),
   repeatable: ['setting', 'fail'],
   groups: [
-    { title: 'What is simulated', keys: ['model', 'engine', 'gpu', 'gpus', 'setting', 'acceptance'] },
+    { title: 'What is simulated', keys: ['model', 'engine', 'gpu', 'gpus', 'setting', 'acceptance', 'calibration'] },
     { title: 'How it behaves', keys: ['time_scale', 'seed', 'tokenizer', 'fail'] },
     { title: 'Address', keys: ['host', 'port', 'served_model_name'] },
   ],

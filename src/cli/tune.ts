@@ -5,6 +5,7 @@ import { invocation } from '../kit/invocation.ts';
 import { shellCommand } from '../kit/shell.ts';
 import { isRun } from '../store/store.ts';
 import { type LoadOptions, loadDefaultStudy, loadStudy } from '../study/load-study.ts';
+import { readCalibration } from '../study/predict/calibration.ts';
 import { tune } from '../study/tune.ts';
 import { defineCommand } from './command.ts';
 import { conclude, conclusionLines } from './conclusion.ts';
@@ -41,6 +42,11 @@ export default defineCommand({
       ),
     gpu: z.string().min(1).optional().describe('With host simulated: the GPU to predict for, in place of the study’s'),
     gpus: z.int().min(1).max(1024).optional().describe('With host simulated: how many of them'),
+    calibration: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('With host simulated: a file that `servetune predict --calibrate` wrote; without it uncalibrated'),
     live: z
       .boolean()
       .default(false)
@@ -93,7 +99,9 @@ export default defineCommand({
       mustBeInstalled: !options.dry_run,
       isBegun: (study) => options.resume && isRun(runDirFor(study)),
       onLook: terminal.note,
-      ...(options.host === 'simulated' ? { simulated: { gpu: options.gpu, gpus: options.gpus } } : {}),
+      ...(options.host === 'simulated'
+        ? { simulated: { gpu: options.gpu, gpus: options.gpus, parameters: parametersIn(options) } }
+        : {}),
     };
     const loaded =
       options.study === undefined
@@ -163,19 +171,24 @@ interface Simulated {
   readonly gpu?: string | undefined;
   readonly gpus?: number | undefined;
   readonly live: boolean;
+  readonly calibration?: string | undefined;
 }
 
+const parametersIn = ({ calibration }: Simulated) =>
+  calibration === undefined ? undefined : readCalibration(calibration).parameters;
+
 /** The same as words of a command line. */
-const simulatedWords = ({ host, gpu, gpus, live }: Simulated): readonly string[] => [
+const simulatedWords = ({ host, gpu, gpus, live, calibration }: Simulated): readonly string[] => [
   ...(host === 'simulated' ? ['--host', host] : []),
   ...(gpu === undefined ? [] : ['--gpu', gpu]),
   ...(gpus === undefined ? [] : ['--gpus', String(gpus)]),
+  ...(calibration === undefined ? [] : ['--calibration', calibration]),
   ...(live ? ['--live'] : []),
 ];
 
 const hardwareProblems = (options: Simulated): readonly Problem[] =>
   simulatedWords(options)
-    .filter((word) => /^--(gpu|gpus|live)$/.test(word))
+    .filter((word) => /^--(gpu|gpus|live|calibration)$/.test(word))
     .map((place) => ({
       place,
       message: 'belongs to --host simulated',

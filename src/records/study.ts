@@ -75,6 +75,12 @@ export const studySpec = z.strictObject({
     .strictObject({
       gpu: z.string().min(1).describe('Name of the GPU, as in H100 SXM, H200, A100 PCIe 40GB'),
       count: z.int().min(1).max(1024).default(1).describe('How many of them engines may use'),
+      parameters: z
+        .record(z.string(), z.number().positive())
+        .optional()
+        .describe(
+          'What `predict --calibrate` found of GPU and engines, by its names; without it predictions are uncalibrated',
+        ),
     })
     .optional()
     .describe('What figures are predicted for; engines that are really started use the GPUs that are there'),

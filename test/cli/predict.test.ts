@@ -67,6 +67,17 @@ it('learns from published blocks, writes down what it learnt with its errors, an
   const total = (told: { predictions: { figures: { totalTokensPerS: number } }[] }): number =>
     told.predictions[0]?.figures.totalTokensPerS ?? 0;
   expect(total(after)).toBeLessThan(total(before));
+
+  // A simulated study keeps what it was simulated with, and goes on with nothing else.
+  const tune = (...args: string[]) =>
+    start(['tune', study(), '--host', 'simulated', ...args], { cwd: dir, env: {} }).ended;
+  const tuned = await tune('--calibration', 'h100.json', '--json');
+  expect(tuned.code).toBe(0);
+  expect(JSON.parse(tuned.stdout)).toMatchObject({ simulated: true });
+  expect(JSON.parse(tuned.stdout).uncalibrated).toBeUndefined();
+  const other = await tune('--resume');
+  expect(other.code).toBe(2);
+  expect(other.stderr).toContain('hardware');
 });
 
 it('takes what a micro-benchmark measured', async () => {

@@ -7,9 +7,11 @@ import { modelNamed } from '../../hardware/models.ts';
 import { InputError, type Problem } from '../../kit/errors.ts';
 import type { Configuration, Settings } from '../../records/settings.ts';
 import { type Deployment, type Simulable, simulable } from '../../simulator/deployment.ts';
+import type { Parameters } from '../../simulator/parameters.ts';
 import { schedulers } from '../../simulator/scheduler/table.ts';
 import { type Failure, readFailures } from '../../simulator/serving/failures.ts';
 import { contextOf, type SimulatedServing } from '../../simulator/serving/serve.ts';
+import { readCalibration } from '../../study/predict/calibration.ts';
 import { bundledModel, bundledTokenizer } from '../../tokenizers/bundled.ts';
 import { chooseTokenizer } from '../../tokenizers/choose.ts';
 import type { Tokenizer } from '../../tokenizers/tokenizer.ts';
@@ -26,6 +28,7 @@ export interface SimOptions {
   readonly gpus?: number | undefined;
   readonly setting: readonly string[];
   readonly acceptance: number;
+  readonly calibration?: string | undefined;
   readonly time_scale: number;
   readonly seed: number;
   readonly tokenizer?: string | undefined;
@@ -62,9 +65,12 @@ export async function resolveSim(
   const configuration = await attempt(() => configurationOf(options, shape));
   const failures = await attempt(() => readFailures(options.fail, '--fail'));
   const tokenizer = await attempt(() => tokenizerOf(options, environment, signal));
-  if (shape !== null && hardware !== null && configuration !== null) {
+  const parameters = await attempt(() =>
+    options.calibration === undefined ? {} : readCalibration(options.calibration).parameters,
+  );
+  if (shape !== null && hardware !== null && configuration !== null && parameters !== null) {
     const deployment = { configuration, shape, hardware, acceptance: options.acceptance };
-    const worked = await attempt(() => workedOut(deployment));
+    const worked = await attempt(() => workedOut(deployment, parameters));
     if (worked !== null && failures !== null && problems.length === 0) {
       return servingOf(options, { deployment, simulable: worked, failures, tokenizer });
     }
@@ -86,7 +92,7 @@ function servingOf(
     readonly tokenizer: Tokenizer | null;
   },
 ): { readonly serving: SimulatedServing; readonly notes: readonly string[] } {
-  const { model, time_scale: timeScale, seed, host, port } = options;
+  const { model, time_scale: timeScale, seed, host, port, calibration } = options;
   const name = existsSync(model) ? basename(model) : model;
   return {
     serving: {
@@ -102,7 +108,9 @@ function servingOf(
       failures,
     },
     notes: [
-      'uncalibrated: throughput +-25 %, latencies are not promised',
+      calibration === undefined
+        ? 'uncalibrated: throughput +-25 %, latencies are not promised'
+        : `calibrated by ${calibration}`,
       `KV cache of ${simulable.spec.options.kvTokens} tokens; a request may have ${contextOf(deployment, simulable)}`,
       tokenizer === null
         ? 'prompt tokens are guessed by words: name the model’s tokenizer with --tokenizer to have them counted'
@@ -188,8 +196,8 @@ async function tokenizerOf(
 }
 
 /** The deployment worked out; refused where the engine itself would not start. */
-function workedOut(deployment: Deployment): Simulable {
-  const found = simulable(deployment, {});
+function workedOut(deployment: Deployment, parameters: Parameters): Simulable {
+  const found = simulable(deployment, parameters);
   const reason = typeof found === 'string' ? found : found.fit.reason;
   if (typeof found !== 'string' && reason === null) return found;
   throw new InputError([

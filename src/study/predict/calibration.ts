@@ -6,7 +6,7 @@ import { gpuNamed } from '../../hardware/gpus.ts';
 import { readMeasuredRates } from '../../hardware/measured-rates.ts';
 import { InputError, messageOf, type Problem } from '../../kit/errors.ts';
 import { calibrate, type Measured, measuredNames, type Observation } from '../../simulator/calibrate.ts';
-import type { Belief } from '../../simulator/parameters.ts';
+import type { Belief, Parameters } from '../../simulator/parameters.ts';
 import { isRun } from '../../store/store.ts';
 import { observationOf, readBlocks } from './published.ts';
 import { type Gathered, observationsIn } from './stored.ts';
@@ -19,14 +19,14 @@ const calibrationFile = z.object({
   format: z.literal('servetune-calibration-1'),
   parameters: z.record(z.string(), z.number().positive()),
   /** Labels of what was used, and what was not, with the reason. */
-  used: z.array(z.string()),
-  leftOut: z.array(z.string()),
+  used: z.array(z.string()).default([]),
+  leftOut: z.array(z.string()).default([]),
   /** Files with a GPU's own rates. */
-  gpuRates: z.array(z.string()),
+  gpuRates: z.array(z.string()).default([]),
   /** On what was fitted: smaller than on anything new. */
-  errorOnUsed: errors,
+  errorOnUsed: errors.default({ totalTokensPerS: null, meanTtftS: null, meanTpotS: null }),
   /** Each predicted from all others; null where there is but one. */
-  errorLeavingOneOut: errors.nullable(),
+  errorLeavingOneOut: errors.nullable().default(null),
 });
 export type CalibrationFile = z.infer<typeof calibrationFile>;
 
@@ -50,6 +50,10 @@ export function readCalibration(path: string): CalibrationFile {
     },
   ]);
 }
+
+/** The text of a calibration of which nothing is known but its parameters. */
+export const bareCalibration = (parameters: Parameters): string =>
+  JSON.stringify({ format: 'servetune-calibration-1', parameters });
 
 export const writeCalibration = (path: string, calibration: CalibrationFile): void =>
   writeFileSync(path, `${JSON.stringify(calibration, null, 2)}\n`);

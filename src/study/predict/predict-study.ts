@@ -4,7 +4,6 @@ import type { Fit } from '../../hardware/fit.ts';
 import type { Configuration } from '../../records/settings.ts';
 import type { Workload } from '../../records/workload.ts';
 import { type Figures, figuresOf } from '../../simulator/figures.ts';
-import type { Parameters } from '../../simulator/parameters.ts';
 import type { LoadedStudy } from '../load-study.ts';
 import type { LengthsPool } from '../simulated/lengths.ts';
 import { simulatedLoad } from '../simulated/load.ts';
@@ -57,17 +56,15 @@ export async function predictStudy(
   {
     environment,
     signal,
-    parameters,
     expectedError,
   }: {
     readonly environment: Environment;
     readonly signal: AbortSignal;
-    readonly parameters: Parameters;
     readonly expectedError: number | null;
   },
 ): Promise<StudyPrediction> {
   const { study } = file;
-  const simulation = await prepareSimulation(file, environment, signal, parameters);
+  const simulation = await prepareSimulation(file, environment, signal);
   const workload = workloadNamed(study, study.objective.workload ?? (study.workloads[0]?.name as string));
   const pool = simulation.lengths.get(workload.name) as LengthsPool;
   const rows: Omit<Prediction, 'tiedWithBest'>[] = [];

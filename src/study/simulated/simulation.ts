@@ -52,9 +52,8 @@ export async function prepareSimulation(
   file: StudyFile,
   environment: Environment,
   signal: AbortSignal,
-  parameters: Parameters = {},
 ): Promise<Simulation & { readonly clock: ReturnType<typeof virtualClock> }> {
-  const { model, workloads } = file.study;
+  const { model, workloads, hardware } = file.study;
   const on = hardwareOf(file);
   const shape = await shapeOf(file, environment, signal);
   const problems: Problem[] = [];
@@ -68,5 +67,6 @@ export async function prepareSimulation(
     }
   }
   if (problems.length > 0) throw new InputError(problems);
+  const parameters = hardware?.parameters ?? {};
   return { on, machine: machineOfHardware(on), shape, parameters, lengths, clock: virtualClock() };
 }

@@ -1,5 +1,6 @@
 import { InputError, type Problem } from '../../kit/errors.ts';
 import type { StudySpec } from '../../records/study.ts';
+import type { Parameters } from '../../simulator/parameters.ts';
 import { declaredEngine } from '../places.ts';
 import type { StudyFile } from '../read.ts';
 
@@ -11,6 +12,8 @@ export interface SimulatedOptions {
   /** Goes before the hardware that the study names. */
   readonly gpu?: string | undefined;
   readonly gpus?: number | undefined;
+  /** Of a calibration, in place of the study's. */
+  readonly parameters?: Parameters | undefined;
 }
 
 /** Whether a study's figures are predicted: no engine of it is started. */
@@ -43,7 +46,7 @@ export function asSimulated(file: StudyFile, options: SimulatedOptions = {}): St
 }
 
 /** The study on other hardware. */
-export function withHardware(file: StudyFile, { gpu, gpus }: SimulatedOptions): StudyFile {
+export function withHardware(file: StudyFile, { gpu, gpus, parameters }: SimulatedOptions): StudyFile {
   const named = file.study.hardware;
   const name = gpu ?? named?.gpu;
   if (name === undefined) {
@@ -52,7 +55,9 @@ export function withHardware(file: StudyFile, { gpu, gpus }: SimulatedOptions): 
   }
   // Another kind of GPU says nothing of how many of the named ones there are.
   const count = gpus ?? (gpu === undefined ? named?.count : undefined) ?? 1;
-  return { ...file, study: { ...file.study, hardware: { gpu: name, count } } };
+  const fitted = parameters ?? named?.parameters;
+  const hardware = { gpu: name, count, ...(fitted === undefined ? {} : { parameters: fitted }) };
+  return { ...file, study: { ...file.study, hardware } };
 }
 
 /** The study with a version for every simulated engine. */
