@@ -25,7 +25,7 @@ const calibrationFile = z.object({
   gpuRates: z.array(z.string()).default([]),
   /** On what was fitted: smaller than on anything new. */
   errorOnUsed: errors.default({ totalTokensPerS: null, meanTtftS: null, meanTpotS: null }),
-  /** Each predicted from all others; null where there is but one. */
+  /** Each predicted from others; null where there is but one. */
   errorLeavingOneOut: errors.nullable().default(null),
 });
 export type CalibrationFile = z.infer<typeof calibrationFile>;
@@ -55,8 +55,16 @@ export function readCalibration(path: string): CalibrationFile {
 export const bareCalibration = (parameters: Parameters): string =>
   JSON.stringify({ format: 'servetune-calibration-1', parameters });
 
-export const writeCalibration = (path: string, calibration: CalibrationFile): void =>
-  writeFileSync(path, `${JSON.stringify(calibration, null, 2)}\n`);
+/** Writes a calibration. Throws an InputError where the file cannot be written. */
+export function writeCalibration(path: string, calibration: CalibrationFile): void {
+  try {
+    writeFileSync(path, `${JSON.stringify(calibration, null, 2)}\n`);
+  } catch (error) {
+    throw new InputError([
+      { place: path, message: `cannot be written: ${messageOf(error)}`, hint: 'name another file with --calibration' },
+    ]);
+  }
+}
 
 /**
  * Fits the simulator to what was measured: runs (their folders) and files of published blocks, and the rates that the
@@ -94,12 +102,25 @@ export async function calibrateFrom(
     leftOut: [...gathered.leftOut, ...unable],
     gpuRates: [...ratesFiles],
     errorOnUsed: errorsOf(rows),
-    errorLeavingOneOut: able.length < 2 ? null : errorsOf(able.map((one) => leftOutOf(one, able, known))),
+    errorLeavingOneOut: able.length < 2 ? null : errorsOf(leavingOut(able, known)),
   };
 }
 
-const leftOutOf = (one: Observation, all: readonly Observation[], known: Readonly<Record<string, Belief>>) =>
-  compared(one, calibrate(all.filter((other) => other !== one), known).parameters); // biome-ignore format: one formula
+/** More fits than that would take longer than what they tell is worth. */
+const mostFits = 12;
+const folds = 5;
+
+/** Each observation predicted from others: from all of them, or, of many, from four fifths. */
+function leavingOut(all: readonly Observation[], known: Readonly<Record<string, Belief>>): readonly Compared[] {
+  const parts = all.length <= mostFits ? all.length : folds;
+  return Array.from({ length: parts }, (_, part) => {
+    const { parameters } = calibrate(
+      all.filter((_, i) => i % parts !== part),
+      known,
+    );
+    return all.filter((_, i) => i % parts === part).map((one) => compared(one, parameters));
+  }).flat();
+}
 
 const errorsOf = (rows: readonly Compared[]): Record<keyof Measured, number | null> =>
   Object.fromEntries(measuredNames.map((name) => [name, meanError(rows, name)])) as Record<
