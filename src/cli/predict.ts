@@ -6,6 +6,7 @@ import { loadStudy } from '../study/load-study.ts';
 import {
   type CalibrationFile,
   calibrateFrom,
+  expectWritable,
   readCalibration,
   writeCalibration,
 } from '../study/predict/calibration.ts';
@@ -66,6 +67,8 @@ export default defineCommand({
     const rates = options.gpu_rates ?? [];
     let calibration: CalibrationFile | null = null;
     if (sources.length + rates.length > 0) {
+      expectWritable(options.calibration as string);
+      terminal.note('fitting; of many observations this takes a minute');
       calibration = await calibrateFrom(sources, rates, environment, signal);
       writeCalibration(options.calibration as string, calibration);
       if (!options.json)
@@ -83,7 +86,7 @@ export default defineCommand({
     const expectedError =
       calibration?.errorLeavingOneOut?.totalTokensPerS ?? calibration?.errorOnUsed.totalTokensPerS ?? null;
     const result = await predictStudy(loaded, { environment, signal, expectedError });
-    const state = calibration === null ? uncalibrated : accuracyOf(calibration);
+    const state = calibration === null ? uncalibrated : accuracyOf(calibration, result.hardware);
     if (options.json) terminal.print(JSON.stringify({ simulated: true, accuracy: state, ...result, calibration }));
     else for (const line of predictionLines(result, state)) terminal.print(line);
     return result.predictions.some(({ figures }) => figures !== null) ? exitCodes.done : exitCodes.noneQualified;
@@ -93,10 +96,14 @@ export default defineCommand({
 const percent = (share: number | null | undefined): string =>
   share == null ? 'not known' : `${(100 * share).toFixed(1)} %`;
 
-const accuracyOf = ({ errorLeavingOneOut: error, used }: CalibrationFile): string =>
-  error === null
-    ? `calibrated on ${used.length} observations; the error to expect is not known from so few`
-    : `calibrated on ${used.length} observations; throughput +-${percent(error.totalTokensPerS)}, TTFT +-${percent(error.meanTtftS)}, TPOT +-${percent(error.meanTpotS)} (mean, each predicted from the others)`;
+function accuracyOf({ errorLeavingOneOut: error, used, parameters }: CalibrationFile, hardware: string): string {
+  if (!Object.keys(parameters).some((name) => name.startsWith(`${hardware} `))) {
+    return `${uncalibrated}: the calibration holds nothing of ${hardware}`;
+  }
+  if (used.length === 0) return 'rates of the GPU measured, costs of the engines uncalibrated, +-25 %';
+  if (error === null) return `calibrated on ${used.length} observation; the error to expect is not known from so few`;
+  return `calibrated on ${used.length} observations; throughput +-${percent(error.totalTokensPerS)}, TTFT +-${percent(error.meanTtftS)}, TPOT +-${percent(error.meanTpotS)} (mean, each predicted from the others)`;
+}
 
 function calibrationLines(calibration: CalibrationFile, path: string): readonly string[] {
   const { used, leftOut, gpuRates, parameters, errorOnUsed, errorLeavingOneOut } = calibration;
@@ -114,14 +121,23 @@ function calibrationLines(calibration: CalibrationFile, path: string): readonly 
   ];
 }
 
+const gpusOf = ({ configuration: { settings } }: Prediction): number =>
+  ['tensor_parallel', 'pipeline_parallel', 'data_parallel'].reduce((n, name) => n * Number(settings[name] ?? 1), 1);
+
 function predictionLines(result: StudyPrediction, state: string): readonly string[] {
   const { hardware, gpus, workload, predictions, tieShare } = result;
+  const idle = Math.max(0, ...predictions.filter(({ figures }) => figures !== null).map((row) => gpus - gpusOf(row)));
   return [
     `SIMULATED for ${gpus === 1 ? '' : `${gpus} x `}${hardware}, workload ${workload}; ${state}`,
     '',
     ...predictions.flatMap(rowLines),
     '',
-    `= within ${percent(tieShare)} of the best: no difference that this prediction can tell`,
+    ...(predictions.some(({ figures }) => figures !== null)
+      ? [`= within ${percent(tieShare)} of the best: no difference that this prediction can tell`]
+      : ['no configuration runs on this hardware']),
+    ...(idle > 0
+      ? [`${idle} of ${gpus} GPUs are idle in some of them: tensor_parallel and data_parallel say how many are used`]
+      : []),
     ...new Set(
       predictions.flatMap(({ notModelled }) =>
         notModelled.map((name) => `${name} changes nothing here: it is not modelled`),

@@ -1,4 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Environment } from '../../engines/engine.ts';
 import type { GpuRates } from '../../hardware/gpu-rates.ts';
@@ -60,9 +62,7 @@ export function writeCalibration(path: string, calibration: CalibrationFile): vo
   try {
     writeFileSync(path, `${JSON.stringify(calibration, null, 2)}\n`);
   } catch (error) {
-    throw new InputError([
-      { place: path, message: `cannot be written: ${messageOf(error)}`, hint: 'name another file with --calibration' },
-    ]);
+    throw notWritten(path, error);
   }
 }
 
@@ -90,6 +90,7 @@ export async function calibrateFrom(
     ]);
   }
   const { parameters } = calibrate(observations, known);
+  await nextTurn(signal);
   const rows = observations.map((one) => compared(one, parameters));
   const unable = rows.flatMap(({ observation, predicted }) =>
     typeof predicted === 'string' ? [`${observation.label}: ${predicted}`] : [],
@@ -102,7 +103,7 @@ export async function calibrateFrom(
     leftOut: [...gathered.leftOut, ...unable],
     gpuRates: [...ratesFiles],
     errorOnUsed: errorsOf(rows),
-    errorLeavingOneOut: able.length < 2 ? null : errorsOf(leavingOut(able, known)),
+    errorLeavingOneOut: able.length < 2 ? null : errorsOf(await leavingOut(able, known, signal)),
   };
 }
 
@@ -111,16 +112,42 @@ const mostFits = 12;
 const folds = 5;
 
 /** Each observation predicted from others: from all of them, or, of many, from four fifths. */
-function leavingOut(all: readonly Observation[], known: Readonly<Record<string, Belief>>): readonly Compared[] {
+async function leavingOut(
+  all: readonly Observation[],
+  known: Readonly<Record<string, Belief>>,
+  signal: AbortSignal,
+): Promise<readonly Compared[]> {
   const parts = all.length <= mostFits ? all.length : folds;
-  return Array.from({ length: parts }, (_, part) => {
-    const { parameters } = calibrate(
-      all.filter((_, i) => i % parts !== part),
-      known,
-    );
-    return all.filter((_, i) => i % parts === part).map((one) => compared(one, parameters));
-  }).flat();
+  const rows: Compared[] = [];
+  for (let part = 0; part < parts; part++) {
+    const others = all.filter((_, i) => i % parts !== part);
+    const { parameters } = calibrate(others, known);
+    rows.push(...all.filter((_, i) => i % parts === part).map((one) => compared(one, parameters)));
+    await nextTurn(signal);
+  }
+  return rows;
 }
+
+/** A fit takes seconds, in which no signal is heard. */
+async function nextTurn(signal: AbortSignal): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
+}
+
+/** Throws an InputError where a calibration could not be written, before it takes its time. */
+export function expectWritable(path: string): void {
+  try {
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK);
+    if (existsSync(path) && statSync(path).isDirectory()) throw new Error('it is a folder');
+  } catch (error) {
+    throw notWritten(path, error);
+  }
+}
+
+const notWritten = (path: string, error: unknown): InputError =>
+  new InputError([
+    { place: path, message: `cannot be written: ${messageOf(error)}`, hint: 'name another file with --calibration' },
+  ]);
 
 const errorsOf = (rows: readonly Compared[]): Record<keyof Measured, number | null> =>
   Object.fromEntries(measuredNames.map((name) => [name, meanError(rows, name)])) as Record<
