@@ -20,6 +20,8 @@ export interface Decoding {
   step(): readonly Done[];
   /** Those that decode, in the order in which they joined. */
   ids(): Iterable<number>;
+  /** The one that joined last. */
+  newest(): number | undefined;
   has(id: number): boolean;
   /** Steps that one has had since it joined. */
   stepsOf(id: number): number;
@@ -55,6 +57,8 @@ export function createDecoding(
 ): Decoding {
   const members = new Map<number, Member>();
   const ending = new Map<number, Member[]>();
+  /** By when they joined; those at the end that are gone are taken off when the newest is asked for. */
+  const joined: Member[] = [];
   /** Of those that decode, by where in a block their next token goes. Drafts grow by fractions: then blocks are tokens. */
   const phases = new Int32Array(growth === 1 ? blockTokens : 1);
   let steps = 0;
@@ -92,6 +96,7 @@ export function createDecoding(
     join(id, kvTokens, stepsLeft) {
       const member = { id, kvAtJoin: kvTokens, joinedAt: steps, endsAt: steps + stepsLeft };
       members.set(id, member);
+      joined.push(member);
       phases[phaseOf(member)] = (phases[phaseOf(member)] as number) + 1;
       base += kvTokens - growth * steps;
       ends += member.endsAt;
@@ -119,6 +124,13 @@ export function createDecoding(
       return done;
     },
     ids: () => members.keys(),
+    newest() {
+      for (let last = joined.at(-1); last !== undefined; last = joined.at(-1)) {
+        if (members.get(last.id) === last) return last.id;
+        joined.pop();
+      }
+      return undefined;
+    },
     has: (id) => members.has(id),
     stepsOf: (id) => steps - (members.get(id)?.joinedAt ?? steps),
     stepsLeftOf: (id) => (members.get(id)?.endsAt ?? steps) - steps,

@@ -42,6 +42,7 @@ it('counts as one would who looked at every request in every step', () => {
           plain = plain.filter(({ left }) => left > 0);
         }
         expect([fast.size, fast.stepsLeft()]).toEqual([plain.length, plain.reduce((sum, { left }) => sum + left, 0)]);
+        expect(fast.newest()).toBe(plain.at(-1)?.id);
         expect([...fast.ids()]).toEqual(plain.map(({ id: member }) => member));
       });
     }),

@@ -60,8 +60,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
       preemptions++;
       return true;
     }
-    let newest: number | undefined;
-    for (const id of decoding.ids()) newest = id;
+    const newest = decoding.newest();
     if (newest === undefined) return false;
     drop(newest);
     returned.push(newest);
