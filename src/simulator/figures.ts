@@ -1,3 +1,4 @@
+import { ascending, mean, percentile, percentileOf } from '../kit/numbers.ts';
 import type { Load, Outcome } from './simulate.ts';
 
 /** What a load comes to; null where no request gives a value. Seconds. */
@@ -70,24 +71,15 @@ function gapSpread(outcome: Outcome): Spread | null {
     }
     return rows.at(-1)?.[0] as number;
   };
-  const at = (p: number): number => {
-    const place = (total - 1) * p;
-    const low = Math.floor(place);
-    const a = valueAt(low);
-    return a + (valueAt(Math.min(low + 1, total - 1)) - a) * (place - low);
-  };
-  const mean = rows.reduce((sum, [seconds, count]) => sum + seconds * count, 0) / total;
-  return { mean, median: at(0.5), p90: at(0.9), p99: at(0.99) };
+  const average = rows.reduce((sum, [seconds, count]) => sum + seconds * count, 0) / total;
+  return spread(average, (p) => percentileOf(total, valueAt, p));
 }
 
-function spreadOf(values: number[]): Spread | null {
-  if (values.length === 0) return null;
-  const sorted = Float64Array.from(values).sort();
-  const at = (p: number): number => {
-    const place = (sorted.length - 1) * p;
-    const low = Math.floor(place);
-    const [a, b] = [sorted[low] as number, sorted[Math.min(low + 1, sorted.length - 1)] as number];
-    return a + (b - a) * (place - low);
-  };
-  return { mean: values.reduce((a, b) => a + b, 0) / values.length, median: at(0.5), p90: at(0.9), p99: at(0.99) };
+function spreadOf(values: readonly number[]): Spread | null {
+  const sorted = ascending(values);
+  return spread(mean(values), (p) => percentile(sorted, p));
 }
+
+/** Null of an empty sample, of which there is no mean. */
+const spread = (average: number | null, at: (p: number) => number | null): Spread | null =>
+  average === null ? null : { mean: average, median: at(50) as number, p90: at(90) as number, p99: at(99) as number };

@@ -3,6 +3,7 @@ import { emptyStep, type StepWork } from '../machine.ts';
 import {
   addChunk,
   blocksFor,
+  computeChunks,
   type Prefill,
   type Requests,
   type Scheduler,
@@ -169,15 +170,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
         finished.push(id);
       }
       const promptEnds: number[] = [];
-      const still: Prefill[] = [];
-      for (const prefill of prefills) {
-        prefill.computed += prefill.chunk;
-        prefill.chunk = 0;
-        if (prefill.computed < prefill.tokens) {
-          still.push(prefill);
-          continue;
-        }
-        const { id, tokens } = prefill;
+      prefills = computeChunks(prefills, ({ id, tokens }) => {
         promptEnds.push(id);
         const left = requests.outputTokens(id) - (answered.get(id) ?? 0) - 1;
         if (left > 0) decoding.join(id, tokens, requests.stepsFor(id, left));
@@ -185,8 +178,7 @@ export function inFlight(requests: Requests, options: SchedulerOptions, admissio
           used -= blocksFor(tokens, block);
           finished.push(id);
         }
-      }
-      prefills = still;
+      });
       for (const id of finished) {
         answered.delete(id);
         if (admission === 'reserve') reserved -= wholeBlocks(id);

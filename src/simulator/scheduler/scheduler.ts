@@ -81,6 +81,21 @@ export function addChunk(step: StepWork, prefill: Prefill, chunk: number): void 
   if (prefill.computed + chunk === prefill.tokens) step.promptEnds++;
 }
 
+/**
+ * Counts the chunks of the step that is over as computed. Calls back for each prompt that is through, in their order;
+ * returns the others.
+ */
+export function computeChunks(prefills: readonly Prefill[], through: (prefill: Prefill) => void): Prefill[] {
+  const still: Prefill[] = [];
+  for (const prefill of prefills) {
+    prefill.computed += prefill.chunk;
+    prefill.chunk = 0;
+    if (prefill.computed < prefill.tokens) still.push(prefill);
+    else through(prefill);
+  }
+  return still;
+}
+
 export const blocksFor = (tokens: number, blockTokens: number): number => Math.ceil(tokens / blockTokens);
 
 /** How one engine does it. */

@@ -1,6 +1,6 @@
 import { createDecoding } from '../decoding.ts';
 import { emptyStep, type StepWork } from '../machine.ts';
-import { addChunk, type Prefill, type SchedulerKind } from './scheduler.ts';
+import { addChunk, computeChunks, type Prefill, type SchedulerKind } from './scheduler.ts';
 
 /** Of `schedule_policy.py` and `server_args.py` of SGLang 0.5: what is reserved of answers that are still to come. */
 const reserve = { first: 0.7, leastShare: 0.14, decaySteps: 600, clipTokens: 4096, retractSteps: 20 };
@@ -155,15 +155,7 @@ export const sglang: SchedulerKind = {
           share = Math.max(leastShare, share - decay);
         }
         const promptEnds: number[] = [];
-        const still: Prefill[] = [];
-        for (const prefill of prefills) {
-          prefill.computed += prefill.chunk;
-          prefill.chunk = 0;
-          if (prefill.computed < prefill.tokens) {
-            still.push(prefill);
-            continue;
-          }
-          const { id, tokens } = prefill;
+        prefills = computeChunks(prefills, ({ id, tokens }) => {
           promptEnds.push(id);
           const left = answerLeft(id) - 1;
           if (left > 0) decoding.join(id, tokens, requests.stepsFor(id, left));
@@ -171,8 +163,7 @@ export const sglang: SchedulerKind = {
             used -= tokens;
             finished.push(id);
           }
-        }
-        prefills = still;
+        });
         for (const id of finished) answered.delete(id);
         if (finished.length > 0) full = false;
         return { promptEnds, finished };
