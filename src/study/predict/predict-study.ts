@@ -6,7 +6,7 @@ import type { Workload } from '../../records/workload.ts';
 import { type Figures, figuresOf } from '../../simulator/figures.ts';
 import type { LoadedStudy } from '../load-study.ts';
 import type { LengthsPool } from '../simulated/lengths.ts';
-import { simulatedLoad } from '../simulated/load.ts';
+import { limitsOf, simulatedLoad } from '../simulated/load.ts';
 import { prepareSimulation, type Simulation } from '../simulated/simulation.ts';
 import { startOf } from '../simulated/start.ts';
 import { spanned } from '../span.ts';
@@ -103,11 +103,9 @@ async function predict(
     return { ...nothing, refused: [message.replace(/^simulated: /, ''), hint].filter(Boolean).join('; ') };
   }
   const { able } = started;
-  const { context_length: context, prefix_caching: caching } = configuration.settings;
   const load = await simulatedLoad(workload, pool, {
     able,
-    contextTokens: typeof context === 'number' ? context : shape.maxPositions,
-    prefixCaching: caching !== false,
+    ...limitsOf(configuration, shape.maxPositions),
     seed: workload.seed,
   });
   const figures = together(load.parts.map((part) => figuresOf(part.load, part.outcome)));

@@ -1,5 +1,6 @@
 import type { Lengths } from '../../datasets/dataset.ts';
 import { arrivalTimes } from '../../load/arrivals.ts';
+import type { Configuration } from '../../records/settings.ts';
 import type { Workload } from '../../records/workload.ts';
 import type { Simulable } from '../../simulator/deployment.ts';
 import { type Load, simulate } from '../../simulator/simulate.ts';
@@ -26,6 +27,15 @@ export interface Serving {
   readonly contextTokens: number;
   readonly prefixCaching: boolean;
   readonly seed: number;
+}
+
+/** What of a configuration requests meet outside of the scheduler. */
+export function limitsOf(
+  { settings }: Configuration,
+  maxPositions: number,
+): Pick<Serving, 'contextTokens' | 'prefixCaching'> {
+  const { context_length: context, prefix_caching: caching } = settings;
+  return { contextTokens: typeof context === 'number' ? context : maxPositions, prefixCaching: caching !== false };
 }
 
 /** Simulates a workload, as long as its least duration is not over with as many more requests as that takes. */

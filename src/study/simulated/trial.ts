@@ -9,7 +9,7 @@ import { judge } from '../physics.ts';
 import { arrivalsOf, studyPercentiles } from '../workload.ts';
 import { gpusOfHardware } from './hardware.ts';
 import type { LengthsPool } from './lengths.ts';
-import { simulatedLoad } from './load.ts';
+import { limitsOf, simulatedLoad } from './load.ts';
 import { onThatDay } from './noise.ts';
 import { simulatedRecords } from './records.ts';
 import { isUncalibrated, type Simulation } from './simulation.ts';
@@ -44,13 +44,11 @@ export async function simulateTrial(simulation: Simulation, asked: SimulatedTria
   if ('fate' in started) return { ...started, simulated: true, times: {} };
   if (asked.starts) clock.pass(started.startS);
 
-  const { contextTokens, prefixCaching } = servingOf(trial, shape.maxPositions);
   const spec = onThatDay(started.able.spec, workload.seed, trial.id);
   const able = { ...started.able, spec };
   const load = await simulatedLoad(workload, lengths.get(workload.name) as LengthsPool, {
     able,
-    contextTokens,
-    prefixCaching,
+    ...limitsOf(trial.configuration, shape.maxPositions),
     seed: workload.seed + trial.id,
   });
   clock.pass(load.durationS);
@@ -84,12 +82,6 @@ export async function simulateTrial(simulation: Simulation, asked: SimulatedTria
   } as const;
   if (problems.length === 0) return { fate: 'measured', ...common };
   return { fate: 'invalid_measurement', failure: { message: problems.join('; '), logTail: [] }, ...common };
-}
-
-/** What of a configuration requests meet outside of the scheduler. */
-function servingOf({ configuration }: Pick<Trial, 'configuration'>, maxPositions: number) {
-  const { context_length: context, prefix_caching: caching } = configuration.settings;
-  return { contextTokens: typeof context === 'number' ? context : maxPositions, prefixCaching: caching !== false };
 }
 
 function notesOf({ on, parameters }: Simulation, { able }: Started): readonly string[] {
